@@ -366,6 +366,7 @@ Session::makePrograms(const std::string &planPath,
   impl->options.timeout = *timeout;
   impl->options.trace = options.trace;
   impl->options.blocking = options.launchBlocking;
+  impl->options.capture = options.capture;
   // A plan's programs lack much the same.
   impl->options.warn = [warn = options.warn,
                         told = std::make_shared<std::set<std::string>>()](

@@ -7,6 +7,7 @@ namespace ax::rt {
 
 Operation::~Operation() = default;
 StreamOperation::~StreamOperation() = default;
+CapturedOperations::~CapturedOperations() = default;
 Group::~Group() = default;
 Communicator::~Communicator() = default;
 
@@ -30,6 +31,11 @@ Communicator::prepareSendOnStream(int32_t, int64_t, int64_t,
 llvm::Expected<std::unique_ptr<StreamOperation>>
 Communicator::prepareReceiveOnStream(int32_t, int64_t, int64_t,
                                      const std::string &) {
+  return nullptr;
+}
+
+void Communicator::beginCapture() {}
+std::unique_ptr<CapturedOperations> Communicator::endCapture() {
   return nullptr;
 }
 

@@ -3,6 +3,8 @@
 
 #include "ax/Runtime/Device.h"
 
+#include "ax/Support/Error.h"
+
 namespace ax::rt {
 
 DeviceMemory::~DeviceMemory() = default;
@@ -11,11 +13,22 @@ DeviceKernel::~DeviceKernel() = default;
 LibraryOp::~LibraryOp() = default;
 Event::~Event() = default;
 Mark::~Mark() = default;
+StreamGraph::~StreamGraph() = default;
 Stream::~Stream() = default;
 HostMapping::~HostMapping() = default;
 Device::~Device() = default;
 
+static llvm::Error captureError() {
+  return makeError(ExitCode::Unsupported, "the device does not capture");
+}
+llvm::Error Stream::beginCapture() { return captureError(); }
+llvm::Expected<std::unique_ptr<StreamGraph>> Stream::endCapture() {
+  return captureError();
+}
+llvm::Error Stream::recordAtLaunch(Event &) { return captureError(); }
+
 bool Device::canReach(const Device &) const { return false; }
+bool Device::canCapture() const { return false; }
 void Device::setSpareMemory(int64_t) {}
 
 } // namespace ax::rt

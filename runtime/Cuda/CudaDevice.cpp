@@ -31,6 +31,7 @@ public:
   int32_t getMemorySpace() const override { return card->getNumber(); }
   const Card &getHandle() const { return *card; }
   int32_t getCard() const override { return card->getNumber(); }
+  bool canCapture() const override { return true; }
   bool canReach(const Device &other) const override {
     const auto *cuda = dynamic_cast<const CudaDevice *>(&other);
     return cuda && cuda->card == card;

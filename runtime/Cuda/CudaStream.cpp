@@ -64,6 +64,20 @@ private:
 static_assert(sizeof(std::atomic<uint64_t>) == sizeof(cuuint64_t) &&
               std::atomic<uint64_t>::is_always_lock_free);
 
+class CudaGraph : public StreamGraph {
+public:
+  CudaGraph(SharedCard card, CUgraphExec graph)
+      : card(std::move(card)), graph(graph) {}
+  ~CudaGraph() override {
+    llvm::consumeError(card->call(&Driver::cuGraphExecDestroy, graph));
+  }
+  llvm::Error launch(Stream &stream) override;
+
+private:
+  SharedCard card;
+  CUgraphExec graph;
+};
+
 class CudaStream : public Stream {
 public:
   CudaStream(SharedCard card, CUstream stream)
@@ -130,6 +144,30 @@ public:
                       static_cast<CudaMark &>(mark).getAddress(), number,
                       static_cast<unsigned>(CU_STREAM_WRITE_VALUE_DEFAULT));
   }
+  // Other ranks' threads go on allocating while this one's streams are
+  // captured.
+  llvm::Error beginCapture() override {
+    return card->call(&Driver::cuStreamBeginCapture, stream,
+                      CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  }
+  llvm::Expected<std::unique_ptr<StreamGraph>> endCapture() override {
+    CUgraph graph = nullptr;
+    if (llvm::Error error =
+            card->call(&Driver::cuStreamEndCapture, stream, &graph))
+      return error;
+    CUgraphExec made = nullptr;
+    llvm::Error error =
+        card->call(&Driver::cuGraphInstantiateWithFlags, &made, graph, 0ULL);
+    llvm::consumeError(card->call(&Driver::cuGraphDestroy, graph));
+    if (error)
+      return error;
+    return std::make_unique<CudaGraph>(card, made);
+  }
+  llvm::Error recordAtLaunch(Event &event) override {
+    return card->call(&Driver::cuEventRecordWithFlags,
+                      static_cast<CudaEvent &>(event).get(), stream,
+                      static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL));
+  }
   llvm::Expected<bool> isDone() override {
     return card->ask(&Driver::cuStreamQuery, stream);
   }
@@ -142,6 +180,11 @@ private:
   SharedCard card;
   CUstream stream;
 };
+
+llvm::Error CudaGraph::launch(Stream &stream) {
+  return card->call(&Driver::cuGraphLaunch, graph,
+                    static_cast<CudaStream &>(stream).get());
+}
 
 } // namespace
 

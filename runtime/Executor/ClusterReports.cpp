@@ -3,6 +3,7 @@
 
 #include "LocalCluster.h"
 
+#include <map>
 #include <utility>
 
 namespace ax::rt {
@@ -59,6 +60,32 @@ std::optional<double> LocalCluster::getBubble() const {
 
 llvm::Error LocalCluster::writeTrace(const std::string &path) const {
   return writeChromeTrace(path, *shared->program, getTraces());
+}
+
+void LocalCluster::tellHostOps() const {
+  std::map<std::string, std::string> kinds;
+  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
+    kinds.insert(rank->executor.getHostOps().begin(),
+                 rank->executor.getHostOps().end());
+  if (!options.warn)
+    return;
+  for (const auto &[kind, why] : kinds)
+    options.warn(
+        "device '" + std::string(shared->backends.devices.front()->getName()) +
+        "' lacks " + kind +
+        ": the CPU does it, between a download and an upload (" + why + ")");
+}
+
+void LocalCluster::tellPlainSteps() const {
+  if (!options.warn || options.capture != CaptureMode::On)
+    return;
+  for (const std::unique_ptr<LocalRank> &rank : shared->ranks) {
+    std::string why = rank->executor.whyNotCaptured();
+    if (!why.empty())
+      return options.warn("steps of rank " +
+                          std::to_string(rank->executor.getRank()) +
+                          " are not captured: " + why);
+  }
 }
 
 } // namespace ax::rt

@@ -32,6 +32,10 @@ public:
     if (marks[command].ends)
       exchanges[marks[command].exchange].finish(count);
   }
+  /// Whether these do anything for the command.
+  bool follows(size_t command) const {
+    return marks[command].begins || marks[command].ends;
+  }
   /// `, number 41 of group col`, where the command is of an exchange; else
   /// nothing. For any thread.
   std::string describe(size_t command) const;

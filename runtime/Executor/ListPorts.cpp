@@ -12,13 +12,19 @@ llvm::Error ListPorts::createEvents() {
     return llvm::Error::success();
   slots.resize(numSlots);
   for (Slot &slot : slots)
-    for (std::unique_ptr<Event> *event :
-         {&slot.arrived, &slot.done, &slot.fetched}) {
-      auto made = context.device.createEvent();
-      if (!made)
-        return made.takeError();
-      *event = std::move(*made);
-    }
+    if (llvm::Error error = createEvents(context.device, slot.plain))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error ListPorts::createEvents(Device &device, SlotEvents &events) {
+  for (std::unique_ptr<Event> *event :
+       {&events.arrived, &events.done, &events.fetched}) {
+    auto made = device.createEvent();
+    if (!made)
+      return made.takeError();
+    *event = std::move(*made);
+  }
   return llvm::Error::success();
 }
 
@@ -63,32 +69,68 @@ llvm::Error ListPorts::addOutput(int32_t buffer,
 llvm::Error ListPorts::stage(const Turn &turn, int32_t microBatch) {
   if (mapping() || inputs.empty())
     return llvm::Error::success();
-  const Slot &slot = slots[slotOf(turn)];
   Stream &upload = *streams.upload;
-  if (llvm::Error error = upload.wait(*slot.done))
-    return error;
-  auto part = static_cast<int64_t>(turn.step % 2) * perStep + turn.place;
-  for (const Input &input : inputs) {
-    int64_t offset = part * input.stride;
-    input.port->pack(microBatch,
-                     static_cast<char *>(input.pinned->getData()) + offset);
-    if (llvm::Error error = upload.upload(
-            *input.pinned, offset, input.slots[slotOf(turn)]->getAddress(),
-            input.port->getBytes()))
+  // After a launch of one micro-batch the slot is that of the step before.
+  if (!isLaunched || perStep > 1)
+    if (llvm::Error error =
+            upload.wait(isLaunched ? *freed : *slots[slotOf(turn)].plain.done))
+      return error;
+  fill(turn, microBatch);
+  isStaged = true;
+  return putUp(turn);
+}
+
+int64_t ListPorts::partOf(const Turn &turn) const {
+  return static_cast<int64_t>(turn.step % 2) * perStep + turn.place;
+}
+
+void ListPorts::fill(const Turn &turn, int32_t microBatch) {
+  if (mapping())
+    return;
+  for (const Input &input : inputs)
+    input.port->pack(microBatch, static_cast<char *>(input.pinned->getData()) +
+                                     partOf(turn) * input.stride);
+}
+
+llvm::Error ListPorts::putUp(const Turn &turn) {
+  size_t slot = slotOf(turn);
+  for (const Input &input : inputs)
+    if (llvm::Error error = streams.upload->upload(
+            *input.pinned, partOf(turn) * input.stride,
+            input.slots[slot]->getAddress(), input.port->getBytes()))
+      return error;
+  return streams.upload->record(*eventsOf(slot).arrived);
+}
+
+llvm::Error ListPorts::bringUp(const Turn &turn, int32_t microBatch) {
+  size_t slot = slotOf(turn);
+  if (!isCapturing()) {
+    if (!isStaged)
+      if (llvm::Error error = stage(turn, microBatch))
+        return error;
+    isStaged = isLaunched = false;
+  } else if (turn.place == 0 || inputs.empty()) {
+    // They are there when the graph begins.
+    return llvm::Error::success();
+  } else {
+    Slot &used = slots[slot];
+    if (llvm::Error error = streams.upload->wait(
+            used.isDone ? *used.captured.done : *captureBegun))
+      return error;
+    if (llvm::Error error = putUp(turn))
       return error;
   }
-  isStaged = true;
-  return upload.record(*slot.arrived);
+  return slots.empty() || inputs.empty()
+             ? llvm::Error::success()
+             : streams.compute->wait(*eventsOf(slot).arrived);
 }
 
 llvm::Error
 ListPorts::open(const Turn &turn, int32_t microBatch,
                 llvm::function_ref<void(int32_t, DeviceAddress)> bind) {
   size_t slot = slotOf(turn);
-  if (!isStaged)
-    if (llvm::Error error = stage(turn, microBatch))
-      return error;
-  isStaged = false;
+  if (llvm::Error error = bringUp(turn, microBatch))
+    return error;
   for (const Input &input : inputs) {
     if (input.slots.empty()) {
       bind(input.buffer, mapping()->toDevice(input.port->find(microBatch)));
@@ -106,24 +148,28 @@ ListPorts::open(const Turn &turn, int32_t microBatch,
     bind(output.buffer, output.slots.empty()
                             ? mapping()->toDevice(output.port->find(microBatch))
                             : output.slots[slot]->getAddress());
-  if (slots.empty())
-    return llvm::Error::success();
-  if (!inputs.empty())
-    if (llvm::Error error = streams.compute->wait(*slots[slot].arrived))
-      return error;
-  return awaitSlot(slot);
+  return slots.empty() ? llvm::Error::success() : awaitSlot(slot);
 }
 
 llvm::Error ListPorts::awaitSlot(size_t slot) {
-  return outputs.empty() ? llvm::Error::success()
-                         : streams.compute->wait(*slots[slot].fetched);
+  // In a graph only outputs of the same step may be on their way.
+  if (outputs.empty() || (isCapturing() && !slots[slot].isFetched))
+    return llvm::Error::success();
+  return streams.compute->wait(*eventsOf(slot).fetched);
 }
 
 llvm::Error ListPorts::close(const Turn &turn, int32_t microBatch) {
   size_t slot = slotOf(turn);
   if (!slots.empty())
-    if (llvm::Error error = streams.compute->record(*slots[slot].done))
+    if (llvm::Error error = streams.compute->record(*eventsOf(slot).done))
       return error;
+  if (isCapturing() && !slots.empty()) {
+    slots[slot].isDone = true;
+    // The next step's first micro-batch has the slot of the last but one.
+    if (!inputs.empty() && turn.place + 2 == perStep)
+      if (llvm::Error error = streams.compute->recordAtLaunch(*freed))
+        return error;
+  }
   Stream &download = *streams.download;
   bool isWaiting = false;
   for (const Output &output : outputs) {
@@ -137,22 +183,69 @@ llvm::Error ListPorts::close(const Turn &turn, int32_t microBatch) {
       continue;
     }
     if (!std::exchange(isWaiting, true))
-      if (llvm::Error error = download.wait(*slots[slot].done))
+      if (llvm::Error error = download.wait(*eventsOf(slot).done))
         return error;
     if (llvm::Error error = download.download(address, *output.pinned,
                                               turn.place * output.stride,
                                               output.port->getBytes()))
       return error;
-    arrivals.push_back({&output, microBatch, turn.place});
+    if (!isCapturing())
+      arrivals.push_back({&output, microBatch, turn.place});
   }
-  return isWaiting ? download.record(*slots[slot].fetched)
-                   : llvm::Error::success();
+  if (!isWaiting)
+    return llvm::Error::success();
+  slots[slot].isFetched = true;
+  return download.record(*eventsOf(slot).fetched);
 }
 
 llvm::Error ListPorts::awaitOutputs() {
   for (size_t slot = 0; slot < slots.size(); ++slot)
     if (llvm::Error error = awaitSlot(slot))
       return error;
+  return llvm::Error::success();
+}
+
+size_t ListPorts::getPeriod() const {
+  // Slots of the device, and of inputs the two halves of pinned memory.
+  bool hasTurns = !inputs.empty() || (!outputs.empty() && perStep % 2 != 0);
+  return mapping() || !hasTurns ? 1 : 2;
+}
+
+llvm::Error ListPorts::prepareCapture() {
+  for (Slot &slot : slots)
+    if (llvm::Error error = createEvents(context.device, slot.captured))
+      return error;
+  auto made = context.device.createEvent();
+  if (!made)
+    return made.takeError();
+  freed = std::move(*made);
+  return llvm::Error::success();
+}
+
+void ListPorts::beginCapture(const Event &begun) {
+  captureBegun = &begun;
+  for (Slot &slot : slots)
+    slot.isDone = slot.isFetched = false;
+}
+
+llvm::Error ListPorts::beginLaunch(const Turn &turn, int32_t microBatch) {
+  if (turn.place == 0) {
+    isToFill = !isStaged;
+    if (!isStaged)
+      if (llvm::Error error = stage(turn, microBatch))
+        return error;
+    isStaged = false;
+    isLaunched = true;
+    if (!inputs.empty())
+      if (llvm::Error error =
+              streams.compute->wait(*slots[slotOf(turn)].plain.arrived))
+        return error;
+  } else if (isToFill) {
+    fill(turn, microBatch);
+  }
+  for (const Output &output : outputs)
+    if (output.port->isOwn(microBatch))
+      arrivals.push_back({&output, microBatch, turn.place});
   return llvm::Error::success();
 }
 

@@ -18,6 +18,10 @@
 // it is there twice: the host fills it for the next step, whose first parts go
 // up, while this one is computed.
 //
+// Where a step is a graph, all of this is in it but for the first parts, which
+// go up before each launch, or while the launch before runs. Whatever used
+// their slot in another step has ended.
+//
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_LISTPORTS_H
 #define AX_RUNTIME_LISTPORTS_H
@@ -55,6 +59,9 @@ public:
   /// Puts the inputs of a micro-batch that is not yet open on their way up;
   /// on the host's memory they stay where they are until it is.
   llvm::Error stage(const Turn &turn, int32_t microBatch);
+  /// The host's part of that: of those behind the first of a step that is to be
+  /// launched, of which all or none are filled before beginLaunch.
+  void fill(const Turn &turn, int32_t microBatch);
   /// Tells where its parts are: what `compute` gets next finds the inputs, and
   /// may write the outputs.
   llvm::Error
@@ -66,6 +73,18 @@ public:
   llvm::Error awaitOutputs();
   /// Hands over the outputs of a step that has ended.
   void collect();
+
+  /// How many steps have other addresses than each other, one after another.
+  size_t getPeriod() const;
+  /// Makes what captures need, on a device with memory of its own.
+  llvm::Error prepareCapture();
+  /// Around a step of which `compute` is captured, where it has come to
+  /// `begun`.
+  void beginCapture(const Event &begun);
+  void endCapture() { captureBegun = nullptr; }
+  /// For each micro-batch of the list before its step is launched: inputs are
+  /// where the graph finds them, and outputs will be collected.
+  llvm::Error beginLaunch(const Turn &turn, int32_t microBatch);
 
 private:
   /// What both kinds have.
@@ -84,10 +103,16 @@ private:
   struct Output : Memory {
     std::unique_ptr<BoundOutput> port;
   };
-  struct Slot {
-    /// The inputs are there; compute is done with them, and with outputs; what
-    /// comes down is in pinned memory.
+  /// The inputs are there; compute is done with them, and with outputs; what
+  /// comes down is in pinned memory.
+  struct SlotEvents {
     std::unique_ptr<Event> arrived, done, fetched;
+  };
+  struct Slot {
+    /// Of steps that are put on streams, and of those that are captured.
+    SlotEvents plain, captured;
+    /// Which of the latter have been recorded in this capture.
+    bool isDone = false, isFetched = false;
   };
   /// An output's part that is on its way down.
   struct Arrival {
@@ -98,7 +123,17 @@ private:
   llvm::Error addMemory(Memory &memory, int32_t buffer, const BoundPort &port,
                         int64_t pinnedParts);
   llvm::Error createEvents();
+  static llvm::Error createEvents(Device &device, SlotEvents &events);
+  /// The part of pinned memory.
+  int64_t partOf(const Turn &turn) const;
+  llvm::Error putUp(const Turn &turn);
+  /// `compute` waits for the inputs, which are on their way then.
+  llvm::Error bringUp(const Turn &turn, int32_t microBatch);
   llvm::Error awaitSlot(size_t slot);
+  bool isCapturing() const { return captureBegun; }
+  SlotEvents &eventsOf(size_t slot) {
+    return isCapturing() ? slots[slot].captured : slots[slot].plain;
+  }
   size_t slotOf(const Turn &turn) const {
     return mapping() ? 0 : turn.slotOf(numSlots);
   }
@@ -115,6 +150,14 @@ private:
   int64_t bytes = 0;
   /// The inputs of the micro-batch that is opened next are on their way.
   bool isStaged = false;
+  /// Null where nothing is captured.
+  const Event *captureBegun = nullptr;
+  /// The step is launched with inputs that the host has still to fill in.
+  bool isToFill = false;
+  /// Recorded by each launch where the slot of the next one's first inputs has
+  /// been used; and whether the last step was one.
+  std::unique_ptr<Event> freed;
+  bool isLaunched = false;
 };
 
 } // namespace ax::rt

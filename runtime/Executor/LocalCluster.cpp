@@ -12,7 +12,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <map>
 #include <system_error>
 
 namespace ax::rt {
@@ -92,6 +91,13 @@ llvm::Error LocalCluster::prepare() {
       return found.takeError();
     orders = std::move(*found);
   }
+  // What one rank cannot capture, others mostly cannot, either.
+  auto warnOnce =
+      [warn = options.warn,
+       told = std::make_shared<std::once_flag>()](const std::string &text) {
+        if (warn)
+          std::call_once(*told, [&] { warn(text); });
+      };
   FlightRecorder *recorder = options.recorder.get();
   if (recorder)
     if (llvm::Error error = recorder->join(world, program.mesh.numRanks()))
@@ -109,7 +115,8 @@ llvm::Error LocalCluster::prepare() {
         contexts[i], *shared->states,
         owner ? &owner->shared->ranks[i]->executor : nullptr,
         RankOptions{options.trace, options.blocking, &log,
-                    orders.empty() ? nullptr : &orders[contexts[i].stageIndex]},
+                    orders.empty() ? nullptr : &orders[contexts[i].stageIndex],
+                    options.capture != CaptureMode::Off, warnOnce},
         std::move(exchange)));
   }
   for (RequestSlot &slot : shared->ring) {
@@ -136,24 +143,11 @@ llvm::Error LocalCluster::prepare() {
   if (shared->failed())
     return shared->takeFailure();
   tellHostOps();
+  tellPlainSteps();
   // What was packed is not needed in its plain form any more.
   shared->states->dropPrepared();
   options.prepared.reset();
   return llvm::Error::success();
-}
-
-void LocalCluster::tellHostOps() const {
-  std::map<std::string, std::string> kinds;
-  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
-    kinds.insert(rank->executor.getHostOps().begin(),
-                 rank->executor.getHostOps().end());
-  if (!options.warn)
-    return;
-  for (const auto &[kind, why] : kinds)
-    options.warn(
-        "device '" + std::string(shared->backends.devices.front()->getName()) +
-        "' lacks " + kind +
-        ": the CPU does it, between a download and an upload (" + why + ")");
 }
 
 llvm::Error LocalCluster::startThreads() {

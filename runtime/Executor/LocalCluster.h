@@ -65,6 +65,8 @@ private:
   llvm::Error startThreads();
   /// Once for each kind of operation that devices lack.
   void tellHostOps() const;
+  /// Why steps are not captured, once, where that was asked for.
+  void tellPlainSteps() const;
   llvm::Error checkInputs(const Request &request) const;
   llvm::Error announceHere(ThreadRequest &request);
   llvm::Expected<HostTensor> allocateOutput(int32_t output) const;

@@ -15,7 +15,8 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
                            const RankOptions &options)
     : context(context), program(context.program), stage(context.stage),
       ports(ports), states(states), owner(owner),
-      isBlocking(options.isBlocking), faults(this->context) {
+      isBlocking(options.isBlocking), isCaptured(options.isCaptured),
+      warn(options.warn), faults(this->context) {
   for (const CommandList &list : stage->lists) {
     firstStep.push_back(steps.size());
     isSending.push_back(false);
@@ -120,7 +121,8 @@ llvm::Error RankExecutor::prepareAll() {
       bases[b] = arena->getAddress() + stage->buffers[b].offset;
   for (auto part : {&RankExecutor::preparePorts, &RankExecutor::prepareGroups,
                     &RankExecutor::prepareTransfers, &RankExecutor::prepareKept,
-                    &RankExecutor::prepareSteps, &RankExecutor::prepareState})
+                    &RankExecutor::prepareSteps, &RankExecutor::prepareState,
+                    &RankExecutor::prepareGraphs})
     if (llvm::Error error = (this->*part)())
       return error;
   return llvm::Error::success();

@@ -15,17 +15,29 @@ llvm::Error RankExecutor::fail(llvm::Error error) const {
 }
 
 llvm::Error RankExecutor::start() {
-  llvm::Error error = progress.beginRun(*streams.compute);
-  if (!error)
-    error = runActions();
+  // What is done only once, as loading code, is done in the first step.
+  llvm::Error error = graphs && numEnded > 0 ? startCaptured() : startPlain();
   return error ? fail(std::move(error)) : std::move(error);
 }
 
+llvm::Error RankExecutor::startPlain() {
+  if (llvm::Error error = progress.beginRun(*streams.compute))
+    return error;
+  return runActions();
+}
+
 llvm::Error RankExecutor::stageNext() {
-  for (const auto &[list, first] : firstAction)
-    if (llvm::Error error = listPorts[static_cast<size_t>(list)].stage(
-            turnOf(first, numEnded + 1), stage->schedule[first].microBatch))
-      return fail(std::move(error));
+  for (size_t i = 0; i < stage->schedule.size(); ++i) {
+    const Action &action = stage->schedule[i];
+    ListPorts &ports = listPorts[static_cast<size_t>(action.list)];
+    Turn turn = turnOf(i, numEnded + 1);
+    if (turn.place == 0) {
+      if (llvm::Error error = ports.stage(turn, action.microBatch))
+        return fail(std::move(error));
+    } else if (graphs) {
+      ports.fill(turn, action.microBatch);
+    }
+  }
   return llvm::Error::success();
 }
 
@@ -132,9 +144,13 @@ llvm::Error RankExecutor::runStep(int32_t index, int32_t microBatch) {
 }
 
 llvm::Error RankExecutor::beginStep(size_t number, int32_t microBatch) {
-  // Who asks where the rank is finds the exchange's number.
-  if (flight)
-    flight->begin(number, microBatch);
+  if (flight && flight->follows(number)) {
+    // Who asks where the rank is finds the exchange's number.
+    if (graphs && graphs->captures())
+      graphs->add({/*isEnd=*/false, number, microBatch, 0});
+    else
+      flight->begin(number, microBatch);
+  }
   auto command = static_cast<int32_t>(number);
   if (llvm::Error error = progress.begin(*streams.compute, command))
     return error;
@@ -143,8 +159,12 @@ llvm::Error RankExecutor::beginStep(size_t number, int32_t microBatch) {
 }
 
 llvm::Error RankExecutor::endStep(size_t number) {
-  if (flight)
-    flight->end(number, progress.getNumIssued());
+  if (flight && flight->follows(number)) {
+    if (graphs && graphs->captures())
+      graphs->add({/*isEnd=*/true, number, 0, progress.getNumCaptured()});
+    else
+      flight->end(number, progress.getNumIssued());
+  }
   if (isBlocking)
     if (llvm::Error error = streams.compute->synchronize())
       return error;

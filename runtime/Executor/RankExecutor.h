@@ -13,6 +13,7 @@
 #include "RankProgress.h"
 #include "RankStreams.h"
 #include "StateStore.h"
+#include "StepGraphs.h"
 #include "ax/Runtime/ExchangeOrder.h"
 #include "ax/Runtime/Executor.h"
 #include "ax/Runtime/HostTransfer.h"
@@ -30,6 +31,10 @@ struct RankOptions {
   FlightLog *log = nullptr;
   /// Of its stage, where its communicator is ordered; else null.
   const ExchangeOrder *order = nullptr;
+  /// Steps become graphs, where they can.
+  bool isCaptured = false;
+  /// Told why they do not any more, where that is found while they run.
+  std::function<void(const std::string &)> warn = nullptr;
 };
 
 /// Everything that one rank needs, prepared once; used by its thread only, but
@@ -75,6 +80,9 @@ public:
   const std::map<std::string, std::string> &getHostOps() const {
     return hostOps;
   }
+  /// Why the rank's steps are put on streams command by command; empty where
+  /// they are graphs from the second on. For when it is prepared.
+  std::string whyNotCaptured() const;
   RankTrace &getTrace() { return trace; }
   const RankTrace &getTrace() const { return trace; }
 
@@ -172,6 +180,13 @@ private:
 
   /// What a step's error becomes.
   llvm::Error fail(llvm::Error error) const;
+  /// Puts the step on the streams command by command.
+  llvm::Error startPlain();
+  // StepGraphs.cpp
+  llvm::Error prepareGraphs();
+  llvm::Error startCaptured();
+  llvm::Error capture(StepGraph &graph);
+  llvm::Error launch(StepGraph &graph);
   llvm::Error runActions();
   llvm::Error runAction(const Action &action, const Turn &turn);
   llvm::Error bindBuffers(const Action &action, const Turn &turn);
@@ -253,13 +268,16 @@ private:
   std::vector<std::shared_ptr<const StatePart>> sharedState;
   std::map<int32_t, std::shared_ptr<DeviceMemory>> ownState;
   std::map<std::string, std::string> hostOps;
-  bool isBlocking;
+  bool isBlocking, isCaptured;
+  std::function<void(const std::string &)> warn;
   RankMemory memory;
   FaultLog faults;
   /// Where commands are traced.
   std::optional<CommandRecorder> recorder;
   RankTrace trace;
   RankProgress progress;
+  /// Of steps that are captured; goes before all that they use.
+  std::optional<StepGraphs> graphs;
   /// Where exchanges are told of. Goes first, as its log asks where the rank
   /// is.
   std::optional<FlightTrack> flight;

@@ -3,9 +3,10 @@
 #ifndef AX_RUNTIME_RANKPROGRESS_H
 #define AX_RUNTIME_RANKPROGRESS_H
 
-#include "ax/Runtime/Device.h"
+#include "ax/Runtime/CountingMark.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ax::rt {
 
@@ -18,7 +19,7 @@ public:
   static constexpr int32_t idle = -1, preparing = -2, starting = -3,
                            handingOver = -4;
 
-  llvm::Error create(Device &device);
+  llvm::Error create(Device &device) { return mark.create(device); }
 
   /// The host does the command (or is idle, or preparing), no stream.
   void setOnHost(int32_t command) {
@@ -36,7 +37,31 @@ public:
   /// What the stream gets next is of the command.
   llvm::Error begin(Stream &stream, int32_t command) {
     issued = command;
-    return stream.set(*mark, pack(++count, command));
+    return mark.set(stream, pack(++count, command));
+  }
+
+  /// Around commands that begin on streams which are captured: they count in
+  /// launches. Returns how many there are.
+  void beginCapture() {
+    captured = count;
+    mark.beginCapture(pack(count, 0));
+  }
+  uint64_t endCapture() {
+    mark.endCapture();
+    return std::exchange(count, captured) - captured;
+  }
+  /// How many there are so far.
+  uint64_t getNumCaptured() const { return count - captured; }
+  /// In place of beginRun, before a graph of so many commands is launched, with
+  /// the device idle.
+  /// Returns what the first counts from (getNumIssued).
+  uint64_t beginLaunch(uint64_t number) {
+    issued = starting;
+    uint64_t first = ++count;
+    mark.beginLaunch(pack(first, 0), pack(first, starting));
+    onDevice.store(true, std::memory_order_release);
+    count += number;
+    return first;
   }
 
   int32_t getCommand() const { return static_cast<int32_t>(get() & mask); }
@@ -65,12 +90,14 @@ private:
   }
   uint64_t get() const {
     return onDevice.load(std::memory_order_acquire)
-               ? mark->get()
+               ? mark.get()
                : host.load(std::memory_order_relaxed);
   }
 
-  std::unique_ptr<Mark> mark;
+  CountingMark mark;
   uint64_t count = 0;
+  /// Before what is captured.
+  uint64_t captured = 0;
   int32_t issued = idle;
   std::atomic<uint64_t> host{pack(0, idle)};
   std::atomic<bool> onDevice{false};

@@ -155,6 +155,10 @@ static void finishRank(SharedRanks &shared, RequestSlot &slot) {
     return;
   if (slot.fault)
     return shared.fail(makeError(ExitCode::RunFailed, slot.fault->message));
+  // A rank may have gone on with what was submitted behind one that failed: who
+  // waits for that one would take it for finished, too.
+  if (shared.stop.load())
+    return;
   slot.end.store(Clock::now().time_since_epoch().count());
   shared.finished.set(static_cast<uint32_t>(slot.number + 1));
 }

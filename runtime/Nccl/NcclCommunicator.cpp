@@ -69,6 +69,20 @@ llvm::Expected<ncclUniqueId> shareId(const Nccl &library, Communicator &host,
   return all->front();
 }
 
+/// Operations of a graph, told to the link before each launch.
+class NcclCaptured : public CapturedOperations {
+public:
+  explicit NcclCaptured(RankLink rank)
+      : rank(std::move(rank)), operations(this->rank.link->endCapture()) {}
+  llvm::Error beginLaunch() override {
+    return rank.link->beginLaunch(operations);
+  }
+
+private:
+  RankLink rank;
+  std::vector<std::shared_ptr<const Description>> operations;
+};
+
 class NcclCommunicator : public Communicator {
 public:
   NcclCommunicator(RankLink rank, std::shared_ptr<NcclComm> all)
@@ -140,6 +154,8 @@ public:
     return getHost().barrier(*static_cast<NcclGroup &>(group).host);
   }
   bool isOrdered() const override { return true; }
+  void beginCapture() override { rank.link->beginCapture(); }
+  std::unique_ptr<CapturedOperations> endCapture() override;
   llvm::Error getLateError() const override {
     return rank.link->getLateError();
   }
@@ -169,6 +185,10 @@ private:
   std::shared_ptr<NcclComm> all;
   std::map<std::vector<int32_t>, std::shared_ptr<NcclComm>> comms;
 };
+
+std::unique_ptr<CapturedOperations> NcclCommunicator::endCapture() {
+  return std::make_unique<NcclCaptured>(rank);
+}
 
 /// Where a rank computes.
 struct Seat {

@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <thread>
+#include <utility>
 
 namespace ax::rt::nccl {
 
@@ -29,12 +30,9 @@ llvm::Error NcclLink::create() {
   if (!stream)
     return stream.takeError();
   wire = std::move(*stream);
-  for (std::unique_ptr<Mark> *mark : {&begun, &done}) {
-    auto made = device.createMark();
-    if (!made)
-      return made.takeError();
-    *mark = std::move(*made);
-  }
+  for (CountingMark *mark : {&begun, &done})
+    if (llvm::Error error = mark->create(device))
+      return error;
   return llvm::Error::success();
 }
 
@@ -86,14 +84,50 @@ llvm::Error NcclLink::begin(const std::shared_ptr<const Description> &what,
                             uint64_t &number) {
   if (isStopped)
     return stopError(what->text);
+  if (isCapturing) {
+    captured.push_back(what);
+    number = numIssued + captured.size();
+    return llvm::Error::success();
+  }
   std::lock_guard<std::mutex> lock(mutex);
-  number = ++numIssued;
-  Issued &issued = ring[number % mostIssued];
+  add(what);
+  number = numIssued;
+  return llvm::Error::success();
+}
+
+void NcclLink::add(const std::shared_ptr<const Description> &what) {
+  Issued &issued = ring[++numIssued % mostIssued];
   issued.what = what;
   if (what->attendance)
     issued.sequence = what->attendance->counts[what->index].fetch_add(
                           1, std::memory_order_relaxed) +
                       1;
+}
+
+void NcclLink::beginCapture() {
+  isCapturing = true;
+  captured.clear();
+  for (CountingMark *mark : {&begun, &done})
+    mark->beginCapture(numIssued);
+}
+
+std::vector<std::shared_ptr<const Description>> NcclLink::endCapture() {
+  isCapturing = false;
+  for (CountingMark *mark : {&begun, &done})
+    mark->endCapture();
+  return std::exchange(captured, {});
+}
+
+llvm::Error NcclLink::beginLaunch(
+    const std::vector<std::shared_ptr<const Description>> &operations) {
+  if (isStopped)
+    return stopError("a step");
+  std::lock_guard<std::mutex> lock(mutex);
+  // All that was issued before is done.
+  for (CountingMark *mark : {&done, &begun})
+    mark->beginLaunch(numIssued, numIssued);
+  for (const std::shared_ptr<const Description> &what : operations)
+    add(what);
   return llvm::Error::success();
 }
 
@@ -124,7 +158,7 @@ llvm::Error NcclLink::issue(
   uint64_t number = 0;
   if (llvm::Error error = begin(what, number))
     return error;
-  llvm::Error error = wire->set(*begun, number);
+  llvm::Error error = begun.set(*wire, number);
   if (!error)
     error = before();
   if (!error)
@@ -132,7 +166,7 @@ llvm::Error NcclLink::issue(
   if (!error)
     error = behind();
   if (!error)
-    error = wire->set(*done, number);
+    error = done.set(*wire, number);
   if (!error)
     return error;
   // Whose communicator another thread has aborted meanwhile is told why.
@@ -158,8 +192,8 @@ llvm::Error NcclLink::getLateError() const {
 }
 
 NcclLink::Issued NcclLink::findUnderWay() const {
-  uint64_t number = done->get() + 1;
-  if (number > std::min(begun->get(), numIssued) ||
+  uint64_t number = done.get() + 1;
+  if (number > std::min(begun.get(), numIssued) ||
       numIssued - number >= mostIssued)
     return {};
   return ring[number % mostIssued];
@@ -193,8 +227,8 @@ std::string NcclLink::findFault(std::chrono::steady_clock::time_point now) {
         return llvm::formatv("rank {0}: {1}", getRank(),
                              llvm::toString(std::move(error)));
     }
-  uint64_t numDone = done->get();
-  if (begun->get() <= numDone || numDone != lastDone ||
+  uint64_t numDone = done.get();
+  if (begun.get() <= numDone || numDone != lastDone ||
       lastProgress == std::chrono::steady_clock::time_point()) {
     lastDone = numDone;
     lastProgress = now;

@@ -13,6 +13,7 @@
 #include "Nccl.h"
 
 #include "ax/Runtime/Communicator.h"
+#include "ax/Runtime/CountingMark.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -84,6 +85,13 @@ public:
         llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls,
         llvm::function_ref<llvm::Error()> behind);
 
+  /// Around operations that streams, and with them the wire, are captured with.
+  /// Returns them; for beginLaunch, before each launch.
+  void beginCapture();
+  std::vector<std::shared_ptr<const Description>> endCapture();
+  llvm::Error beginLaunch(
+      const std::vector<std::shared_ptr<const Description>> &operations);
+
   /// The error of what is on the wire, if that failed since; the one that ranks
   /// were stopped with, too.
   llvm::Error getLateError() const;
@@ -111,6 +119,8 @@ private:
 
   llvm::Error begin(const std::shared_ptr<const Description> &what,
                     uint64_t &number);
+  /// Puts it into the ring, with the mutex held.
+  void add(const std::shared_ptr<const Description> &what);
   llvm::Error callTogether(
       llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls);
   std::vector<std::shared_ptr<NcclComm>> getComms() const;
@@ -126,9 +136,13 @@ private:
   std::unique_ptr<Stream> wire;
   /// Set to the number of an operation where the wire begins it, and where it
   /// has done it.
-  std::unique_ptr<Mark> begun, done;
+  CountingMark begun, done;
   std::unique_ptr<DeviceMemory> scratch;
   int64_t wantedScratch = 0;
+
+  /// The operations of a graph that is being captured.
+  bool isCapturing = false;
+  std::vector<std::shared_ptr<const Description>> captured;
 
   /// Held while NCCL is called with communicators, which may take as long as
   /// others do not come.

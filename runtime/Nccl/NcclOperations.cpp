@@ -61,6 +61,8 @@ public:
       : world(std::move(rank.world)), link(std::move(rank.link)),
         comm(std::move(comm)) {}
 
+  bool canCapture() const override { return true; }
+
   llvm::Error prepare() {
     for (std::unique_ptr<Event> *event : {&isReady, &isDone}) {
       auto made = link->getDevice().createEvent();

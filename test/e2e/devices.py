@@ -81,6 +81,7 @@ COMMON = {
     "fuzz": "runs no tool",
     "gpu_composed": "is on its device in any case",
     "gpu_faults": "is on its device in any case",
+    "gpu_graphs": "is on its device in any case",
     "gpu_kernels": "compiles for cards, or is on device cuda in any case",
     "gpu_plans": "is on its device in any case",
     "gpu_streams": "is on its device in any case",

@@ -101,7 +101,8 @@ def train(folder, plan, steps, order, *flags, **settings):
     weights.unlink(missing_ok=True)
     done = run(tool("axrun"), plan, "--data", f"{folder}/data.npz",
                f"--steps={steps}", "--save-weights", weights, "--timeout=60",
-               *flags, env=CUDA | {"SIMGPU_ORDER": order} | settings, expect=range(256))
+               "--capture=off", *flags,
+               env=CUDA | {"SIMGPU_ORDER": order} | settings, expect=range(256))
     return done, weights.read_bytes() if done.returncode == 0 else None
 
 

@@ -32,7 +32,8 @@ public:
     Device &device = *devices[0];
     device.attachThread();
     for (llvm::Error (Scenario::*step)(Device &) :
-         {&Scenario::make, &Scenario::work, &Scenario::ask, &Scenario::move})
+         {&Scenario::make, &Scenario::work, &Scenario::ask, &Scenario::capture,
+          &Scenario::move})
       if (llvm::Error error = (this->*step)(device))
         return error;
     return llvm::Error::success();
@@ -119,6 +120,23 @@ private:
                    [&] { return set(time, end->since(*begin)); },
                    [&] { return set(size, device.getMemorySize()); });
   }
+  llvm::Error capture(Device &) {
+    if (llvm::Error error = stream->beginCapture())
+      return error;
+    llvm::Error error =
+        inOrder([&] { return stream->clear(other->getAddress(), bytes); },
+                [&] { return stream->recordAtLaunch(*end); });
+    auto made = stream->endCapture();
+    if (error || !made) {
+      llvm::consumeError(error ? made.takeError() : llvm::Error::success());
+      return error ? std::move(error) : made.takeError();
+    }
+    graph = std::move(*made);
+    return inOrder([&] { return graph->launch(*stream); },
+                   [&] { return second->wait(*end); },
+                   [&] { return second->synchronize(); },
+                   [&] { return stream->synchronize(); });
+  }
   llvm::Error move(Device &device) {
     transfer.emplace(device, *stream, 300);
     Bytes there(bytes), back(bytes);
@@ -140,6 +158,7 @@ private:
   std::unique_ptr<Mark> mark;
   std::unique_ptr<DeviceKernel> kernel;
   std::optional<HostTransfer> transfer;
+  std::unique_ptr<StreamGraph> graph;
 };
 
 struct Outcome {
@@ -171,6 +190,8 @@ std::vector<int> allErrors() {
 /// Calls of destructors, also in between, whose errors nobody gets.
 const llvm::StringSet<> silent = {"cuDevicePrimaryCtxRelease",
                                   "cuEventDestroy",
+                                  "cuGraphDestroy",
+                                  "cuGraphExecDestroy",
                                   "cuMemFree",
                                   "cuMemFreeHost",
                                   "cuModuleUnload",

@@ -18,7 +18,7 @@ SIMGPU_ENTRY void simgpuRefuse(const char *call, const char *why) {
 
 SIMGPU_ENTRY int simgpuEnqueue(void *handle, const std::string &what,
                                const std::vector<SimgpuRange> &ranges,
-                               SimgpuWork work, SimgpuReady isReady) {
+                               SimgpuMaker make) {
   return sim().enterStream(
       "simgpuEnqueue", static_cast<CUstream>(handle),
       [&](Context &context, Stream &stream) {
@@ -36,14 +36,17 @@ SIMGPU_ENTRY int simgpuEnqueue(void *handle, const std::string &what,
           item.run = [] { return CUDA_ERROR_ILLEGAL_ADDRESS; };
           break;
         }
-        if (!item.run && isReady)
-          item.isReady = [places, isReady = std::move(isReady)] {
-            return isReady(places);
-          };
         if (!item.run)
-          item.run = [places, work = std::move(work)] {
-            work(places);
-            return CUDA_SUCCESS;
+          item.renew = [places, make = std::move(make)](Item &renewed) {
+            SimgpuPiece piece = make();
+            if (piece.isReady)
+              renewed.isReady = [places, isReady = std::move(piece.isReady)] {
+                return isReady(places);
+              };
+            renewed.run = [places, work = std::move(piece.work)] {
+              work(places);
+              return CUDA_SUCCESS;
+            };
           };
         sim().scheduler->push(stream, std::move(item));
         return CUDA_SUCCESS;

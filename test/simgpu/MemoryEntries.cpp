@@ -45,7 +45,7 @@ static CUresult release(Context &context, Allocations &allocations,
 }
 
 SIMGPU_ENTRY CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
-  return sim().enterContext("cuMemAlloc", [&](Context &context) {
+  return sim().enterUnsafe("cuMemAlloc", [&](Context &context) {
     if (bytes == 0)
       return sim().refuse(CUDA_ERROR_INVALID_VALUE, "no bytes are asked for");
     *address = context.memory.allocate(bytes);
@@ -54,13 +54,13 @@ SIMGPU_ENTRY CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
 }
 
 SIMGPU_ENTRY CUresult cuMemFree(CUdeviceptr address) {
-  return sim().enterContext("cuMemFree", [&](Context &context) {
+  return sim().enterUnsafe("cuMemFree", [&](Context &context) {
     return release(context, context.memory, address);
   });
 }
 
 SIMGPU_ENTRY CUresult cuMemHostAlloc(void **host, size_t bytes, unsigned) {
-  return sim().enterContext("cuMemHostAlloc", [&](Context &context) {
+  return sim().enterUnsafe("cuMemHostAlloc", [&](Context &context) {
     if (bytes == 0)
       return sim().refuse(CUDA_ERROR_INVALID_VALUE, "no bytes are asked for");
     *host = context.pinned.allocate(bytes);
@@ -69,7 +69,7 @@ SIMGPU_ENTRY CUresult cuMemHostAlloc(void **host, size_t bytes, unsigned) {
 }
 
 SIMGPU_ENTRY CUresult cuMemFreeHost(void *host) {
-  return sim().enterContext("cuMemFreeHost", [&](Context &context) {
+  return sim().enterUnsafe("cuMemFreeHost", [&](Context &context) {
     return release(context, context.pinned, addressOf(host));
   });
 }
@@ -141,7 +141,8 @@ SIMGPU_ENTRY CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from,
                                         size_t bytes, CUstream handle) {
   return sim().enterStream(
       "cuMemcpyHtoDAsync", handle, [&](Context &context, Stream &stream) {
-        sim().countUpload();
+        if (!stream.capture)
+          sim().countUpload();
         return copy(stream, End::pinned(from, bytes), true,
                     End::onCard(context, to, bytes), false);
       });

@@ -68,7 +68,7 @@ struct Launch {
 SIMGPU_ENTRY CUresult cuModuleLoadDataEx(CUmodule *handle, const void *image,
                                          unsigned numOptions,
                                          CUjit_option *options, void **values) {
-  return sim().enterContext("cuModuleLoadDataEx", [&](Context &context) {
+  return sim().enterUnsafe("cuModuleLoadDataEx", [&](Context &context) {
     ErrorLog log;
     if (CUresult result = log.read(numOptions, options, values))
       return result;
@@ -260,7 +260,8 @@ SIMGPU_ENTRY CUresult cuLaunchKernel(CUfunction kernel, unsigned gridX,
           return result;
         item.run = [launch = std::move(launch)] { return run(launch); };
         sim().scheduler->push(stream, std::move(item));
-        sim().setComputing(true);
+        if (!stream.capture)
+          sim().setComputing(true);
         return CUDA_SUCCESS;
       });
 }

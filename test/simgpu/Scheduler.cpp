@@ -3,6 +3,7 @@
 
 #include "Scheduler.h"
 
+#include "Capture.h"
 #include "Simulator.h"
 
 #include <algorithm>
@@ -97,6 +98,12 @@ bool Scheduler::doWorkFor(Stream &stream, bool feeds) {
 }
 
 void Scheduler::push(Stream &stream, Item item) {
+  if (stream.capture) {
+    stream.capture->add(stream, std::move(item));
+    return;
+  }
+  if (item.renew)
+    item.renew(item);
   stream.items.push_back(std::move(item));
   if (settings.order == Order::Eager || findStarved())
     while (doAny())

@@ -15,6 +15,7 @@
 #include <cuda.h>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -23,6 +24,7 @@
 
 namespace simgpu {
 
+class Capture;
 struct Stream;
 struct Context;
 
@@ -32,6 +34,10 @@ struct Point {
   Stream *stream = nullptr;
   bool isDone = false;
   std::chrono::steady_clock::time_point time;
+  /// Where the stream was captured: nothing ever gets there. What comes before
+  /// it of each chain.
+  std::shared_ptr<Capture> capture;
+  std::map<size_t, size_t> known;
 };
 
 /// What a stream does: a copy, a wait, a record, a kernel.
@@ -47,6 +53,10 @@ struct Item {
   /// An error is one of the context, from then on. Empty: there is nothing to
   /// be done.
   std::function<CUresult()> run;
+  /// Makes `isReady` and `run`, which are for once; empty: they are for always.
+  std::function<void(Item &)> renew;
+  /// The number of the event that is recorded in each launch of a graph.
+  uint64_t recorded = 0;
   /// The point that the stream is at then.
   std::shared_ptr<Point> reached;
 
@@ -68,6 +78,9 @@ struct Stream {
   uint64_t speed = 1;
   /// It has no handle any more, but does what it has.
   bool isDestroyed = false;
+  /// Where it is captured, and its chain there.
+  std::shared_ptr<Capture> capture;
+  size_t chain = 0;
   std::deque<Item> items;
 };
 
@@ -81,7 +94,7 @@ public:
         random(settings.seed) {}
 
   Stream &create(Context &context);
-  /// Puts an item at the end of the stream.
+  /// Puts an item at the end of the stream, or where that is captured keeps it.
   void push(Stream &stream, Item item);
   /// The host asks whether the stream is there: somewhen it will be.
   void poll(Stream &stream);

@@ -24,6 +24,14 @@ using SimgpuWork = std::function<void(const std::vector<unsigned char *> &)>;
 /// Asked, with the same, when a stream has got there: whether the work may be
 /// done. Nothing of the driver may be called.
 using SimgpuReady = std::function<bool(const std::vector<unsigned char *> &)>;
+/// Work that is done once, and when it may be; without the latter, at once.
+struct SimgpuPiece {
+  SimgpuWork work;
+  SimgpuReady isReady;
+};
+/// Asked when the work is put on a stream; of a stream that is captured, in
+/// each launch, and not before. Nothing of the driver may be called.
+using SimgpuMaker = std::function<SimgpuPiece()>;
 
 extern "C" {
 /// Forgets all contexts and what they have, and reads the environment again.
@@ -41,11 +49,10 @@ int simgpuEnter(const char *call, uint64_t *context);
 /// Says what is wrong with the call of a library.
 void simgpuRefuse(const char *call, const char *why);
 /// Puts work on a stream of the calling thread's context, as a launch of a
-/// kernel is: memory that is not the card's it finds out late. `isReady` may be
-/// empty. Returns a CUresult.
+/// kernel is: memory that is not the card's it finds out late. Returns a
+/// CUresult.
 int simgpuEnqueue(void *stream, const std::string &what,
-                  const std::vector<SimgpuRange> &ranges, SimgpuWork work,
-                  SimgpuReady isReady);
+                  const std::vector<SimgpuRange> &ranges, SimgpuMaker make);
 }
 
 #endif // AX_TEST_SIMGPU_H

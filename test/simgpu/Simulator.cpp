@@ -5,6 +5,7 @@
 
 #include "Simgpu.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -31,6 +32,9 @@ void Simulator::reset() {
   events.clear();
   modules.clear();
   functions.clear();
+  graphs.clear();
+  executables.clear();
+  captures.clear();
   gridRandom.seed(settings.seed);
   scheduler = std::make_unique<Scheduler>(settings,
                                           [this] { return countCall("work"); });
@@ -97,7 +101,34 @@ unsigned char *Simulator::findPinned(const void *host, size_t bytes) {
   return nullptr;
 }
 
+bool Simulator::isThere(Context &context, Range used) {
+  if (find(context, used.begin, used.end - used.begin))
+    return true;
+  return std::any_of(functions.begin(), functions.end(), [&](const auto &each) {
+    return number(each.second->grid.getCode()) == used.begin;
+  });
+}
+
+CUresult Simulator::refuseUnsafe() {
+  bool isForbidden = false;
+  for (const std::weak_ptr<Capture> &each : captures)
+    if (std::shared_ptr<Capture> capture = each.lock())
+      if (capture->forbidsUnsafe() && !capture->hasEnded()) {
+        capture->isInvalid = true;
+        isForbidden = true;
+      }
+  return isForbidden ? refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                              "a stream is captured, which would not see it")
+                     : CUDA_SUCCESS;
+}
+
 void Simulator::forget(Context &context) {
+  for (auto entry = graphs.begin(); entry != graphs.end();)
+    entry = entry->second->context == &context ? graphs.erase(entry)
+                                               : std::next(entry);
+  for (auto entry = executables.begin(); entry != executables.end();)
+    entry = entry->second.graph->context == &context ? executables.erase(entry)
+                                                     : std::next(entry);
   for (auto entry = streams.begin(); entry != streams.end();)
     entry = entry->second->context == &context ? streams.erase(entry)
                                                : std::next(entry);

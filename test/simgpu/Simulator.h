@@ -3,6 +3,7 @@
 #ifndef AX_TEST_SIMGPU_SIMULATOR_H
 #define AX_TEST_SIMGPU_SIMULATOR_H
 
+#include "Capture.h"
 #include "Memory.h"
 #include "Module.h"
 #include "Scheduler.h"
@@ -72,9 +73,30 @@ public:
       return result == CUDA_SUCCESS ? found->second->fault : result;
     });
   }
-  /// Likewise, with a stream of the context.
+  /// Likewise, of a call that may be unsafe while streams are captured, which
+  /// do not see it.
+  template <typename Body>
+  CUresult enterUnsafe(const char *call, Body &&body) {
+    return enterContext(call, [&](Context &context) -> CUresult {
+      if (CUresult result = refuseUnsafe())
+        return result;
+      return body(context);
+    });
+  }
+  /// As enterContext, with a stream of the context whose capture is not
+  /// invalid.
   template <typename Body>
   CUresult enterStream(const char *call, CUstream handle, Body &&body) {
+    return enterAnyStream(
+        call, handle, [&](Context &context, Stream &stream) -> CUresult {
+          if (stream.capture && stream.capture->isInvalid)
+            return refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+                          "the capture is invalid");
+          return body(context, stream);
+        });
+  }
+  template <typename Body>
+  CUresult enterAnyStream(const char *call, CUstream handle, Body &&body) {
     return enterContext(call, [&](Context &context) -> CUresult {
       auto found = streams.find(number(handle));
       if (number(handle) <= number(CU_STREAM_PER_THREAD))
@@ -96,6 +118,11 @@ public:
 
   /// Says what is wrong with the call that is under way.
   CUresult refuse(CUresult result, const std::string &why);
+  /// Likewise, of a call that makes a capture invalid.
+  CUresult spoil(Capture &capture, CUresult result, const std::string &why) {
+    capture.isInvalid = true;
+    return refuse(result, why);
+  }
   /// Waits as the host does, in a call.
   template <typename IsDone>
   CUresult wait(Context &context, Stream &stream, IsDone &&isDone) {
@@ -115,6 +142,8 @@ public:
   /// Where bytes are that the card reaches: its own, or pinned; null: nowhere.
   unsigned char *find(Context &context, CUdeviceptr address, size_t bytes);
   unsigned char *findPinned(const void *host, size_t bytes);
+  /// Whether what an item uses is still there: memory, or a kernel's code.
+  bool isThere(Context &context, Range used);
 
   template <typename Handle>
   static uint64_t number(Handle handle) {
@@ -137,6 +166,10 @@ public:
   /// The context of each module, and what all of them have.
   std::map<uint64_t, Context *> modules;
   std::map<uint64_t, std::shared_ptr<const Function>> functions;
+  std::map<uint64_t, std::shared_ptr<const Graph>> graphs;
+  std::map<uint64_t, GraphExec> executables;
+  /// Those that have not ended, and others.
+  std::vector<std::weak_ptr<Capture>> captures;
   std::unique_ptr<Scheduler> scheduler;
 
   /// In which order threads of kernels run.
@@ -168,6 +201,7 @@ public:
 
 private:
   CUresult begin(const char *call);
+  CUresult refuseUnsafe();
   void note(const std::string &why);
   /// Counts it, and returns the error with which it is to fail.
   CUresult countCall(const std::string &call);

@@ -26,17 +26,29 @@ SIMGPU_ENTRY CUresult cuStreamCreateWithPriority(CUstream *handle,
 }
 
 SIMGPU_ENTRY CUresult cuStreamDestroy(CUstream handle) {
-  return sim().enterStream("cuStreamDestroy", handle,
-                           [&](Context &, Stream &stream) {
-                             stream.isDestroyed = true;
-                             sim().streams.erase(Simulator::number(handle));
-                             return CUDA_SUCCESS;
-                           });
+  return sim().enterAnyStream(
+      "cuStreamDestroy", handle, [&](Context &, Stream &stream) {
+        if (std::shared_ptr<Capture> capture = stream.capture)
+          capture->leave(stream);
+        stream.isDestroyed = true;
+        sim().streams.erase(Simulator::number(handle));
+        return CUDA_SUCCESS;
+      });
+}
+
+/// Of a captured stream nothing is done that somebody could wait for.
+static CUresult refuseCaptured(const Stream &stream) {
+  if (!stream.capture)
+    return CUDA_SUCCESS;
+  return sim().spoil(*stream.capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                     "the stream is captured");
 }
 
 SIMGPU_ENTRY CUresult cuStreamQuery(CUstream handle) {
   return sim().enterStream("cuStreamQuery", handle,
                            [&](Context &, Stream &stream) {
+                             if (CUresult result = refuseCaptured(stream))
+                               return result;
                              if (stream.items.empty())
                                return CUDA_SUCCESS;
                              sim().scheduler->poll(stream);
@@ -47,21 +59,51 @@ SIMGPU_ENTRY CUresult cuStreamQuery(CUstream handle) {
 SIMGPU_ENTRY CUresult cuStreamSynchronize(CUstream handle) {
   return sim().enterStream(
       "cuStreamSynchronize", handle, [&](Context &context, Stream &stream) {
+        if (CUresult result = refuseCaptured(stream))
+          return result;
         sim().setComputing(false);
         return sim().wait(context, stream,
                           [&] { return stream.items.empty(); });
       });
 }
 
+/// What a capture must not wait for, and what can only be waited for in one.
+static CUresult checkWait(const Stream &stream, const Event &event) {
+  Capture *own = stream.capture.get();
+  Capture *other = event.point ? event.point->capture.get() : nullptr;
+  if (own == other || (!own && !other->hasEnded()))
+    return CUDA_SUCCESS;
+  if (!other)
+    return sim().spoil(*own, CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+                       "the event was not recorded in the stream's capture");
+  if (own && !other->hasEnded()) {
+    other->isInvalid = true;
+    return sim().spoil(*own, CUDA_ERROR_STREAM_CAPTURE_MERGE,
+                       "the event was recorded in another capture");
+  }
+  if (own)
+    own->isInvalid = true;
+  return sim().refuse(CUDA_ERROR_CAPTURED_EVENT,
+                      "the event was recorded in a capture that has ended");
+}
+
 SIMGPU_ENTRY CUresult cuStreamWaitEvent(CUstream handle, CUevent event,
-                                        unsigned) {
+                                        unsigned flags) {
   return sim().enterStream(
       "cuStreamWaitEvent", handle, [&](Context &, Stream &stream) {
         return sim().withEvent(event, [&](Event &found) {
+          if (flags != CU_EVENT_WAIT_DEFAULT)
+            return sim().refuse(CUDA_ERROR_INVALID_VALUE, "no such flags here");
+          if (CUresult result = checkWait(stream, found))
+            return result;
           if (!found.point)
             return CUDA_SUCCESS;
           if (sim().isDroppedWait(stream.numberInThread, found)) {
             sim().scheduler->starve(found.point);
+            return CUDA_SUCCESS;
+          }
+          if (found.point->capture) {
+            found.point->capture->wait(stream, found.point);
             return CUDA_SUCCESS;
           }
           Item item;
@@ -150,28 +192,63 @@ SIMGPU_ENTRY CUresult cuEventDestroy(CUevent handle) {
   });
 }
 
+/// `isExternal`: not now, but in each launch of what is captured.
+static CUresult record(const char *call, CUevent event, CUstream handle,
+                       bool isExternal) {
+  return sim().enterStream(call, handle, [&](Context &context, Stream &stream) {
+    return sim().withEvent(event, [&](Event &found) {
+      if (found.context != &context)
+        return sim().refuse(CUDA_ERROR_INVALID_HANDLE,
+                            "the event is of another context");
+      if (isExternal) {
+        if (!stream.capture)
+          return sim().refuse(CUDA_ERROR_INVALID_VALUE,
+                              "the stream is not captured");
+        Item item;
+        item.what = "recording an event beside the graph";
+        item.recorded = Simulator::number(event);
+        sim().scheduler->push(stream, std::move(item));
+        return CUDA_SUCCESS;
+      }
+      found.recordedOn = stream.numberInThread;
+      if (stream.capture) {
+        found.point = stream.capture->record(stream);
+        return CUDA_SUCCESS;
+      }
+      found.point = std::make_shared<Point>();
+      found.point->stream = &stream;
+      Item item;
+      item.what = "recording an event";
+      item.reached = found.point;
+      sim().scheduler->push(stream, std::move(item));
+      return CUDA_SUCCESS;
+    });
+  });
+}
+
 SIMGPU_ENTRY CUresult cuEventRecord(CUevent event, CUstream handle) {
-  return sim().enterStream(
-      "cuEventRecord", handle, [&](Context &context, Stream &stream) {
-        return sim().withEvent(event, [&](Event &found) {
-          if (found.context != &context)
-            return sim().refuse(CUDA_ERROR_INVALID_HANDLE,
-                                "the event is of another context");
-          found.point = std::make_shared<Point>();
-          found.point->stream = &stream;
-          found.recordedOn = stream.numberInThread;
-          Item item;
-          item.what = "recording an event";
-          item.reached = found.point;
-          sim().scheduler->push(stream, std::move(item));
-          return CUDA_SUCCESS;
-        });
-      });
+  return record("cuEventRecord", event, handle, false);
+}
+
+SIMGPU_ENTRY CUresult cuEventRecordWithFlags(CUevent event, CUstream handle,
+                                             unsigned flags) {
+  return record("cuEventRecordWithFlags", event, handle,
+                flags & CU_EVENT_RECORD_EXTERNAL);
+}
+
+/// What was recorded in a capture nobody ever gets to.
+static CUresult refuseCaptured(const Event &event) {
+  if (!event.point || !event.point->capture)
+    return CUDA_SUCCESS;
+  return sim().spoil(*event.point->capture, CUDA_ERROR_CAPTURED_EVENT,
+                     "the event was recorded in a capture");
 }
 
 SIMGPU_ENTRY CUresult cuEventQuery(CUevent handle) {
-  return sim().enterContext("cuEventQuery", [&](Context &) {
+  return sim().enterUnsafe("cuEventQuery", [&](Context &) {
     return sim().withEvent(handle, [&](Event &event) {
+      if (CUresult result = refuseCaptured(event))
+        return result;
       if (!event.point || event.point->isDone)
         return CUDA_SUCCESS;
       sim().scheduler->poll(*event.point->stream);
@@ -183,6 +260,8 @@ SIMGPU_ENTRY CUresult cuEventQuery(CUevent handle) {
 SIMGPU_ENTRY CUresult cuEventSynchronize(CUevent handle) {
   return sim().enterContext("cuEventSynchronize", [&](Context &context) {
     return sim().withEvent(handle, [&](Event &event) {
+      if (CUresult result = refuseCaptured(event))
+        return result;
       std::shared_ptr<Point> point = event.point;
       if (!point || point->isDone || sim().isDroppedWait(0, event))
         return CUDA_SUCCESS;
@@ -201,6 +280,9 @@ SIMGPU_ENTRY CUresult cuEventElapsedTime(float *milliseconds, CUevent start,
         if (!from.isTimed || !to.isTimed || !from.point || !to.point)
           return sim().refuse(CUDA_ERROR_INVALID_HANDLE,
                               "an event is not timed, or was never recorded");
+        for (const Event *each : {&from, &to})
+          if (CUresult result = refuseCaptured(*each))
+            return result;
         if (!from.point->isDone || !to.point->isDone)
           return CUDA_ERROR_NOT_READY;
         *milliseconds = std::chrono::duration<float, std::milli>(

@@ -181,6 +181,11 @@ defm launch_blocking : Switch<
   "launch-blocking",
   "Wait for each command, so that an error of the device names what made it",
   help4_running>;
+defm capture : Value<
+  "capture", "WHEN",
+  "A step is one graph of the device from the second on: where it can be (auto, "
+  "the default), likewise, with why it cannot (on), or never (off)",
+  help4_running, [], "auto,on,off">;
 defm no_host_fallback : Switch<
   "no-host-fallback",
   "What the device lacks is an error, and not done by the CPU", help4_running>;

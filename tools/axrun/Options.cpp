@@ -334,6 +334,10 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   flags.read(OPT_flush_denormals, session.flushDenormals);
   flags.read(OPT_tf32, session.tf32);
   flags.read(OPT_launch_blocking, session.launchBlocking);
+  if (flags.text(OPT_capture) == "on")
+    session.capture = rt::CaptureMode::On;
+  else if (flags.text(OPT_capture) == "off")
+    session.capture = rt::CaptureMode::Off;
   flags.read(OPT_no_host_fallback, session.noHostFallback);
   flags.read(OPT_timeout, session.timeoutSeconds);
   flags.read(OPT_flight_recorder, session.flightRecorder);

@@ -66,6 +66,17 @@ public:
   /// Returns when the other ranks have come as far; `stream` is that of start.
   /// What it gets next finds the destinations, and may change the sources.
   virtual llvm::Error finish(Stream &stream) = 0;
+  /// Whether its streams may be captured between start and finish, and both be
+  /// left out in launches (Communicator::beginCapture).
+  virtual bool canCapture() const { return false; }
+};
+
+/// The operations of a graph.
+class CapturedOperations {
+public:
+  virtual ~CapturedOperations();
+  /// To be called before each launch of the graph, whose last one is done.
+  virtual llvm::Error beginLaunch() = 0;
 };
 
 /// Some of the ranks, in an order that numbers them.
@@ -147,6 +158,12 @@ public:
   /// have to fit each other (ExchangeOrder.h). Messages are found by their
   /// order then, not by their tags.
   virtual bool isOrdered() const { return false; }
+
+  /// Around what is put on streams that are captured, with no operation under
+  /// way. What begins meanwhile begins in launches, as often as there are any,
+  /// and in the order of those. Null where there is nothing to be called then.
+  virtual void beginCapture();
+  virtual std::unique_ptr<CapturedOperations> endCapture();
 
   /// To be asked when streams have done what operations put there: the error of
   /// one that failed after its `finish` had returned. What operations were to

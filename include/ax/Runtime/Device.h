@@ -138,10 +138,25 @@ public:
   virtual ~Mark();
   /// Returns what was set last; 0 at first.
   uint64_t get() const { return number->load(std::memory_order_relaxed); }
+  /// Sets it from the host, while no stream has anything to set.
+  void reset(uint64_t to) { number->store(to, std::memory_order_relaxed); }
 
 protected:
   explicit Mark(std::atomic<uint64_t> *number) : number(number) {}
   std::atomic<uint64_t> *number;
+};
+
+class Stream;
+
+/// What streams were given while they were captured. Not destroyed before the
+/// work of its launches is done.
+class StreamGraph {
+public:
+  virtual ~StreamGraph();
+  /// Does all of it once more, behind what the stream holds. Launches come one
+  /// after another, whatever streams they are on. All memory, kernels and
+  /// operations that were used while it was captured are still there.
+  virtual llvm::Error launch(Stream &stream) = 0;
 };
 
 /// Work that a device does in the order of calls, also when this is gone.
@@ -175,6 +190,19 @@ public:
   virtual llvm::Error wait(const Event &event) = 0;
   /// Sets the mark, which no other stream sets.
   virtual llvm::Error set(Mark &mark, uint64_t number) = 0;
+  /// What the stream gets from now on is not done, but becomes a graph; so does
+  /// what other streams get from when they wait for an event of it. They wait
+  /// for no events that were recorded before, and nobody asks how far they are.
+  /// Before its end, this stream waits for what all others have. An Unsupported
+  /// error where the device does not capture.
+  virtual llvm::Error beginCapture();
+  /// Ends that, also after an error, on the same thread. Events that were
+  /// recorded meanwhile are recorded anew before anybody waits for them. After
+  /// an error there is no graph, and nothing was done.
+  virtual llvm::Expected<std::unique_ptr<StreamGraph>> endCapture();
+  /// As `record`, but each launch of what is captured records the event: for
+  /// streams beside the graph.
+  virtual llvm::Error recordAtLaunch(Event &event);
   /// Returns whether all work is done.
   virtual llvm::Expected<bool> isDone() = 0;
   /// Returns when all work is done, with the first error of it.
@@ -245,6 +273,8 @@ public:
   /// Whether streams of this device read and write memory of the other one, and
   /// record and wait for its events, while the host need not come to it.
   virtual bool canReach(const Device &other) const;
+  /// Whether its streams can be captured.
+  virtual bool canCapture() const;
 
   /// Returns memory that is aligned to 64 bytes at least, whatever is in it; a
   /// RunFailed error when there is not so much.

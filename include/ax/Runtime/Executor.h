@@ -31,6 +31,16 @@ class Executor;
 /// What the ranks of an executor have in its mutable states, by name and part.
 class StoredStates;
 
+/// Whether what a step puts on streams is captured, and launched as a graph
+/// from the second on.
+enum class CaptureMode {
+  Off,
+  /// Where it can be.
+  Auto,
+  /// Likewise, and where it cannot be the executor says why.
+  On
+};
+
 struct ExecutorOptions {
   /// The folder that files of states are relative to.
   std::string dataFolder;
@@ -43,7 +53,9 @@ struct ExecutorOptions {
   bool trace = false;
   /// Ranks wait for each command, so that its errors come with it.
   bool blocking = false;
-  /// Told what a device lacks and the host does; may be left empty.
+  CaptureMode capture = CaptureMode::Auto;
+  /// Told what a device lacks and the host does, and of steps that are not
+  /// captured, also on ranks' threads, one at a time; may be left empty.
   std::function<void(const std::string &)> warn;
   /// Whose mutable states this one uses, rank by rank and by name; null where
   /// it has its own. The owner must live longer, and only one of the two may

@@ -76,6 +76,8 @@ struct SessionOptions {
   bool tf32 = false;
   /// Ranks wait for each command, so that an error comes with what made it.
   bool launchBlocking = false;
+  /// As rt::ExecutorOptions::capture.
+  rt::CaptureMode capture = rt::CaptureMode::Auto;
   /// What the device lacks is an error, and not done by the CPU.
   bool noHostFallback = false;
   /// Every operation is a kernel of its own; for finding faults.

@@ -320,7 +320,8 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmul(
   };
   static auto *enqueue =
       simgpu::findDriverFunction<decltype(simgpuEnqueue)>("simgpuEnqueue");
-  if (enqueue(stream, "a product", ranges, work, nullptr))
+  if (enqueue(stream, "a product", ranges,
+              [work] { return SimgpuPiece{work, nullptr}; }))
     return CUBLAS_STATUS_EXECUTION_FAILED;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <sys/random.h>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
 
 #define SIMNCCL_ENTRY extern "C" __attribute__((visibility("default")))
@@ -91,8 +92,9 @@ uint64_t numberCall(const Pending &call) {
 /// Puts calls of one communicator on its stream.
 ncclResult_t enqueue(const std::vector<const Pending *> &calls) {
   const Pending &first = *calls.front();
-  auto batch = std::make_shared<Batch>(first.comm);
   std::vector<SimgpuRange> ranges;
+  // Each call, and where its tensors are among the ranges.
+  std::vector<std::tuple<Pending, int, int>> parts;
   std::string what;
   for (const Pending *call : calls) {
     auto add = [&](const void *address, size_t bytes) {
@@ -105,20 +107,25 @@ ncclResult_t enqueue(const std::vector<const Pending *> &calls) {
       return refuse(ncclSystemError, "a tensor is larger than can be here");
     int from = add(call->from, call->fromBytes);
     int to = add(call->to, call->toBytes);
-    batch->add(
-        Step(call->shape, call->peer, call->from, numberCall(*call), from, to));
+    parts.emplace_back(*call, from, to);
     what += (what.empty() ? "" : ", ") + call->shape.describe();
-  }
-  {
-    std::lock_guard<std::mutex> lock(globalMutex());
-    ++first.comm->numWaiting;
   }
   static auto *push =
       simgpu::findDriverFunction<decltype(simgpuEnqueue)>("simgpuEnqueue");
   using Places = std::vector<unsigned char *>;
-  if (push(
-          first.stream, what, ranges, [batch](const Places &) { batch->end(); },
-          [batch](const Places &places) { return batch->isReady(places); }))
+  // A graph's calls get their numbers when it is launched.
+  auto make = [comm = first.comm, parts = std::move(parts)] {
+    auto batch = std::make_shared<Batch>(comm);
+    for (const auto &[call, from, to] : parts)
+      batch->add(
+          Step(call.shape, call.peer, call.from, numberCall(call), from, to));
+    std::lock_guard<std::mutex> lock(globalMutex());
+    ++comm->numWaiting;
+    return SimgpuPiece{
+        [batch](const Places &) { batch->end(); },
+        [batch](const Places &places) { return batch->isReady(places); }};
+  };
+  if (push(first.stream, what, ranges, std::move(make)))
     return ncclUnhandledCudaError;
   return ncclSuccess;
 }

@@ -3,6 +3,8 @@
 
 #include "DeviceSuite.h"
 
+#include "ax/Support/Error.h"
+
 #include <atomic>
 #include <thread>
 
@@ -112,6 +114,69 @@ TEST_P(DeviceSuite, TimedEventsTellTime) {
   EXPECT_LT(std::max(whole, between(0, 2)) - std::min(whole, between(0, 2)),
             10us);
   EXPECT_LT(whole, 60s);
+}
+
+// Of both streams, as often as it is launched, and not before.
+TEST_P(DeviceSuite, LaunchesDoWhatWasCaptured) {
+  Stream &stream = *rank->stream;
+  if (!device.canCapture()) {
+    ErrorDescription error = describeError(stream.beginCapture());
+    EXPECT_EQ(error.code, ExitCode::Unsupported);
+    EXPECT_EQ(error.message, "the device does not capture");
+    return;
+  }
+  const int64_t size = 300;
+  auto other = llvm::cantFail(device.createStream());
+  auto forked = llvm::cantFail(device.createEvent());
+  auto joined = llvm::cantFail(device.createEvent());
+  auto passed = llvm::cantFail(device.createEvent());
+  auto mark = llvm::cantFail(device.createMark());
+  auto input = rank->pin(randomBytes(size, 1));
+  auto output = rank->pin(randomBytes(size, 2));
+  auto a = llvm::cantFail(device.allocate(size));
+  auto b = rank->place(randomBytes(size, 3));
+  llvm::cantFail(stream.beginCapture());
+  llvm::cantFail(stream.upload(*input, 0, a->getAddress(), size));
+  llvm::cantFail(stream.record(*forked));
+  llvm::cantFail(other->wait(*forked));
+  llvm::cantFail(rank->copy(*other, a->getAddress(), b->getAddress(), size));
+  llvm::cantFail(other->download(b->getAddress(), *output, 0, size));
+  llvm::cantFail(other->recordAtLaunch(*passed));
+  llvm::cantFail(other->record(*joined));
+  llvm::cantFail(stream.wait(*joined));
+  llvm::cantFail(stream.set(*mark, 5));
+  auto graph = llvm::cantFail(stream.endCapture());
+  EXPECT_EQ(rank->read(*b), randomBytes(size, 3));
+  EXPECT_EQ(mark->get(), 0U);
+  EXPECT_TRUE(llvm::cantFail(passed->isDone()));
+  for (uint32_t round = 4; round < 8; ++round) {
+    Bytes wanted = randomBytes(size, round);
+    std::memcpy(input->getData(), wanted.data(), wanted.size());
+    mark->reset(1);
+    llvm::cantFail(graph->launch(stream));
+    llvm::cantFail(other->wait(*passed));
+    llvm::cantFail(other->clear(b->getAddress(), size));
+    llvm::cantFail(other->synchronize());
+    llvm::cantFail(stream.synchronize());
+    EXPECT_EQ(std::memcmp(output->getData(), wanted.data(), wanted.size()), 0);
+    EXPECT_EQ(mark->get(), 5U);
+    EXPECT_EQ(rank->read(*b), Bytes(size));
+  }
+}
+
+// After an error there is no graph, and streams are as they were.
+TEST_P(DeviceSuite, CapturesThatFailDoNothing) {
+  if (!device.canCapture())
+    return;
+  Stream &stream = *rank->stream;
+  auto event = llvm::cantFail(device.createEvent());
+  auto memory = rank->place(randomBytes(100, 1));
+  llvm::cantFail(stream.record(*event));
+  llvm::cantFail(stream.beginCapture());
+  llvm::cantFail(stream.clear(memory->getAddress(), 100));
+  llvm::consumeError(stream.wait(*event));
+  EXPECT_NE(describeError(stream.endCapture().takeError()).message, "");
+  EXPECT_EQ(rank->read(*memory), randomBytes(100, 1));
 }
 
 // Whoever looks meanwhile never sees a number after a later one.

@@ -1,11 +1,11 @@
-//===- RankProgress.cpp - How far a rank is -------------------------------===//
+//===- CountingMark.cpp - A mark whose numbers go on in graphs ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "RankProgress.h"
+#include "ax/Runtime/CountingMark.h"
 
 namespace ax::rt {
 
-llvm::Error RankProgress::create(Device &device) {
+llvm::Error CountingMark::create(Device &device) {
   llvm::Expected<std::unique_ptr<Mark>> made = device.createMark();
   if (!made)
     return made.takeError();
