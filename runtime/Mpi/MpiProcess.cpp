@@ -21,14 +21,6 @@ bool isStartedByMpi() {
   return false;
 }
 
-bool isFirstOfLauncher() {
-  for (const char *name :
-       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (const char *rank = std::getenv(name))
-      return llvm::StringRef(rank) == "0";
-  return true;
-}
-
 llvm::Error MpiProcess::broadcast(llvm::MutableArrayRef<char> bytes) {
   return check(mpi.messages,
                mpi.broadcast(bytes.data(), static_cast<int64_t>(bytes.size())),

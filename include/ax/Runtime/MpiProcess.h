@@ -18,9 +18,6 @@ namespace ax::rt {
 /// Whether a launcher (mpirun, srun) has started this process: it says so in
 /// OMPI_COMM_WORLD_SIZE, PMIX_RANK or PMI_RANK.
 bool isStartedByMpi();
-/// Whether a launcher calls this process number 0, or none has started it: so
-/// that of an error that all have, before there is MPI, one speaks.
-bool isFirstOfLauncher();
 
 /// MPI, as long as this process lives.
 class MpiProcess {
