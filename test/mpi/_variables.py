@@ -2,6 +2,7 @@
 """How tests start processes that know of each other by their environment, as
 torchrun and srun start them."""
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -22,8 +23,8 @@ def clean():
 
 
 def freePort():
-    """One that nobody has, and the one below it; what systems give away is above."""
-    for port in range(20001 + os.getpid() % 5000 * 2, 32000, 2):
+    """One that nobody has, another one each time; what systems give away is above."""
+    for port in random.SystemRandom().sample(range(15001, 32000), 100):
         with socket.socket() as one:
             try:
                 one.bind(("127.0.0.1", port))
