@@ -6,18 +6,22 @@
 
 #include "ax/Runtime/Agreement.h"
 #include "ax/Runtime/Control.h"
+#include "ax/Runtime/Launcher.h"
 #include "ax/Runtime/MpiProcess.h"
+#include "ax/Runtime/TcpMesh.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/FlagTable.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <condition_variable>
 #include <cstring>
 #include <fcntl.h>
+#include <mutex>
 #include <thread>
 #include <unistd.h>
 
@@ -32,41 +36,64 @@ constexpr milliseconds untilSpoken(3000);
 /// What a process fails with may be less than what ends the job.
 constexpr milliseconds untilReason(300);
 constexpr milliseconds shortWhile(20);
+/// Process 0 says first that it waits: where it is there, it says it for all.
+constexpr milliseconds untilNote(10000), untilOthersNote(30000);
 
-std::optional<int64_t> readNumber(const char *variable) {
-  const char *text = std::getenv(variable);
-  int64_t number;
-  if (!text || llvm::StringRef(text).getAsInteger(10, number))
-    return std::nullopt;
-  return number;
-}
-
-/// How many processes the launcher says that it has started, where it does.
-std::optional<int64_t> countStarted() {
-  for (const char *variable :
-       {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
-    if (auto count = readNumber(variable))
-      return count;
-  return std::nullopt;
+/// As the launcher says when it is first asked: MPI may change the environment.
+bool isCalledFirst() {
+  static const bool isFirst = rt::isFirstOfLauncher();
+  return isFirst;
 }
 
 llvm::Error lonely(int64_t started) {
   return makeErrorf(ExitCode::Usage,
-                    "{0} processes were started, with nothing to find each "
-                    "other by: with Slurm give srun --mpi=pmix (srun "
-                    "--mpi=list says what it has), or start them by mpirun",
+                    "{0} processes were started, and MPI tells this one of no "
+                    "other: with Slurm give srun --mpi=pmix (srun --mpi=list "
+                    "says what it has), or --mpi=none",
                     started);
 }
 
+/// Says for whom this process waits, if it is long: variables may be left over
+/// from elsewhere.
+class WaitingNote {
+public:
+  WaitingNote(std::string tool, const rt::Meeting &meeting)
+      : thread([this, tool = std::move(tool), text = describe(meeting),
+                patience =
+                    meeting.place.process == 0 ? untilNote : untilOthersNote] {
+          std::unique_lock<std::mutex> lock(mutex);
+          if (!changed.wait_for(lock, patience, [&] { return isDone; }))
+            llvm::errs() << tool << ": note: " << text << "\n";
+        }) {}
+  ~WaitingNote() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      isDone = true;
+    }
+    changed.notify_all();
+    thread.join();
+  }
+
+private:
+  static std::string describe(const rt::Meeting &meeting) {
+    return llvm::formatv("waiting for the other processes, of which {0} in the "
+                         "environment tells, at {1}, port {2}; without these "
+                         "variables all ranks run in one process",
+                         meeting.source, meeting.host, meeting.port);
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool isDone = false;
+  std::thread thread;
+};
+
 } // namespace
 
-bool ax::isOneOfSeveral() {
-  std::optional<int64_t> count = countStarted();
-  return count ? *count > 1 : rt::isStartedByMpi();
-}
+bool ax::isOneOfSeveral() { return rt::findLauncher() != rt::Launcher::None; }
 
 void ax::keepOutputOfFirst() {
-  if (!isOneOfSeveral() || rt::isFirstOfLauncher())
+  if (!isOneOfSeveral() || isCalledFirst())
     return;
   int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nothing < 0)
@@ -100,41 +127,82 @@ Job::~Job() = default;
 
 llvm::Expected<std::unique_ptr<Job>> Job::join(const JobOptions &options) {
   std::unique_ptr<Job> job(new Job(options));
-  if (!isOneOfSeveral())
-    return job;
-  if (!rt::isStartedByMpi())
-    return lonely(*countStarted());
-  auto opened = rt::openMpi();
-  if (!opened)
-    return opened.takeError();
-  job->mpi = std::make_unique<Mpi>(**opened);
-  int64_t started = countStarted().value_or(1);
-  if ((*opened)->getPlace().numProcesses > 1) {
-    if (llvm::Error error = job->joinOthers())
-      return error;
-  } else if (started > 1) {
-    return lonely(started);
+  llvm::Error error = llvm::Error::success();
+  switch (rt::findLauncher()) {
+  case rt::Launcher::None:
+    break;
+  case rt::Launcher::Mpi:
+    error = job->joinByMpi();
+    break;
+  case rt::Launcher::Variables:
+    error = job->joinByVariables();
+    break;
   }
+  if (error)
+    return error;
   return job;
 }
 
-llvm::Error Job::joinOthers() {
+llvm::Error Job::joinByMpi() {
+  auto opened = rt::openMpi();
+  if (!opened)
+    return opened.takeError();
+  mpi = std::make_unique<Mpi>(**opened);
+  const rt::ProcessPlace &place = (*opened)->getPlace();
+  int64_t started = rt::countStarted().value_or(1);
+  if (place.numProcesses == 1)
+    return started > 1 ? lonely(started) : llvm::Error::success();
   rt::ControlOptions control;
-  control.place = mpi->process.getPlace();
+  control.place = place;
   control.address = options.control;
+  control.broadcast = [this](std::string text) {
+    return mpi->broadcast(std::move(text));
+  };
+  return joinControl(std::move(control));
+}
+
+llvm::Error Job::joinByVariables() {
+  auto meeting = rt::readMeeting(options.control);
+  if (!meeting)
+    return meeting.takeError();
+  rt::ControlOptions control;
+  control.place = meeting->place;
+  control.address = meeting->address;
+  control.meeting = {{meeting->host}, meeting->port, meeting->key};
+  // No launcher ends who waits for one that has not come.
+  control.joinTimeout = silence();
+  {
+    WaitingNote note(options.tool, *meeting);
+    if (llvm::Error error = joinControl(std::move(control)))
+      return error;
+  }
+  rt::ProcessPlace place = meeting->place;
+  auto hosts = world->allGather("hosts", place.host);
+  if (!hosts)
+    return hosts.takeError();
+  rt::placeAmong(place, *hosts);
+  world->setPlaceOnHost(place.indexOnHost, place.numOnHost);
+  // Where process 0 listens on its own host only, all are there.
+  llvm::StringRef own = rt::splitAddress(meeting->address).first;
+  return rt::openTcp(*world, llvm::all_equal(*hosts) ? own : "");
+}
+
+/// How long a process may be missing.
+milliseconds Job::silence() const {
   // A second is the least that a busy machine needs.
   constexpr double least = 1, longest = 1e7;
   double seconds = options.timeoutSeconds == 0
                        ? longest
                        : std::clamp(options.timeoutSeconds, least, longest);
-  control.timeout = milliseconds(static_cast<int64_t>(1000 * seconds));
+  return milliseconds(static_cast<int64_t>(1000 * seconds));
+}
+
+llvm::Error Job::joinControl(rt::ControlOptions control) {
+  control.timeout = silence();
   std::string version = describeVersion(options.tool);
   control.agreed = {
       {"version",
        llvm::join(llvm::split(llvm::StringRef(version).trim(), '\n'), ", ")}};
-  control.broadcast = [this](std::string text) {
-    return mpi->broadcast(std::move(text));
-  };
   auto joined = rt::joinControl(std::move(control));
   if (!joined)
     return joined.takeError();
@@ -145,18 +213,19 @@ llvm::Error Job::joinOthers() {
 }
 
 int Job::failBeforeJoin(const std::string &tool, llvm::Error error) {
+  bool isAlone = error.isA<rt::AloneError>();
   ErrorDescription why = describeError(std::move(error));
-  if (rt::isFirstOfLauncher())
+  if (isAlone || isCalledFirst())
     return reportError(tool, makeError(why.code, why.message));
-  // The first process that ends makes the launcher end all. Where it does not,
-  // it has nothing to say: the error is this process's own.
+  // MPI's launcher ends all when the first process has ended. Where that does
+  // not, it has nothing to say: the error is this process's own.
   std::this_thread::sleep_for(untilSpoken);
-  if (!rt::isStartedByMpi())
+  if (rt::findLauncher() != rt::Launcher::Mpi)
     return static_cast<int>(why.code);
   std::array<char, 256> host = {};
   ::gethostname(host.data(), host.size() - 1);
   return reportError(tool, makeErrorf(why.code, "rank {0} on host '{1}': {2}",
-                                      rt::rankOfLauncher(), host.data(),
+                                      rt::rankOfMpiLauncher(), host.data(),
                                       why.message));
 }
 
@@ -165,14 +234,17 @@ bool Job::isSpeaker() const {
          (world->getPlace().process == 1 && !world->isFirstThere());
 }
 
-/// The launcher ends the others, those that are stopped, too.
+/// MPI's launcher ends the others, those that are stopped, too.
 void Job::tellAndEnd(const std::string &message, int code) {
   llvm::outs().flush();
   reportError(options.tool, makeError(ExitCode::RunFailed, message));
   llvm::errs().flush();
   // What was said is on its way by then.
   std::this_thread::sleep_for(shortWhile);
-  mpi->process.abort(code);
+  if (mpi)
+    mpi->process.abort(code);
+  // The others have been told why, and end themselves.
+  ::_exit(code);
 }
 
 void Job::end(const std::string &reason, int code) {

@@ -8,6 +8,8 @@
 
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <csignal>
 
 namespace ax::rt {
@@ -77,6 +79,9 @@ private:
   /// `told` is what the others need.
   llvm::Error startHub(const Zmq &zmq, std::string &told);
   llvm::Error startSpoke(const Zmq &zmq, llvm::StringRef told);
+  void startSpoke(const Zmq &zmq, ControlAddress address);
+  /// Where nothing has to be told.
+  llvm::Error meet(const Zmq &zmq);
 
   const ControlOptions options;
   ChannelState state;
@@ -96,6 +101,8 @@ llvm::Error ControlWorld::startHub(const Zmq &zmq, std::string &told) {
   llvm::Expected<Listener> listener = listenAt(options.address);
   if (!listener)
     return listener.takeError();
+  if (options.meeting)
+    listener->address.key = options.meeting->key;
   auto hub = std::make_unique<Hub>(zmq, options, state, *listener);
   if (llvm::Error error = hub->open())
     return error;
@@ -113,15 +120,45 @@ llvm::Error ControlWorld::startSpoke(const Zmq &zmq, llvm::StringRef told) {
   llvm::Expected<ControlAddress> address = ControlAddress::decode(told);
   if (!address)
     return address.takeError();
-  WithoutSignals here;
-  auto spoke = std::make_unique<Spoke>(zmq, options, state, *address);
-  thread = std::thread([spoke = std::move(spoke)] { spoke->run(); });
+  startSpoke(zmq, std::move(*address));
   return llvm::Error::success();
+}
+
+void ControlWorld::startSpoke(const Zmq &zmq, ControlAddress address) {
+  WithoutSignals here;
+  auto spoke = std::make_unique<Spoke>(zmq, options, state, std::move(address));
+  thread = std::thread([spoke = std::move(spoke)] { spoke->run(); });
+}
+
+llvm::Error ControlWorld::meet(const Zmq &zmq) {
+  if (isFirst()) {
+    std::string nobodyAsks;
+    if (llvm::Error error = startHub(zmq, nobodyAsks))
+      return error;
+    return state.waitUntilJoined();
+  }
+  ControlAddress address = *options.meeting;
+  address.hosts.clear();
+  for (const std::string &host : options.meeting->hosts) {
+    auto found = resolveHost(host);
+    if (!found)
+      return llvm::make_error<AloneError>(describeError(found.takeError()));
+    llvm::append_range(address.hosts, *found);
+  }
+  startSpoke(zmq, std::move(address));
+  llvm::Error error = state.waitUntilJoined();
+  if (error && !isFirstThere())
+    return llvm::make_error<AloneError>(describeError(std::move(error)));
+  return error;
 }
 
 llvm::Error ControlWorld::join() {
   llvm::Expected<const Zmq *> zmq = Zmq::load();
+  if (zmq && options.meeting)
+    return meet(**zmq);
   llvm::Error error = zmq.takeError();
+  if (options.meeting)
+    return error;
   std::string own;
   if (isFirst() && !error)
     error = startHub(**zmq, own);

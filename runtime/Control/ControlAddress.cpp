@@ -13,6 +13,11 @@ namespace {
 enum Field : uint32_t { Host = 1, Port, Key };
 } // namespace
 
+char AloneError::ID;
+
+AloneError::AloneError(const ErrorDescription &why)
+    : ErrorInfo(why.code, why.message) {}
+
 std::string ControlAddress::encode() const {
   std::string out;
   for (const std::string &host : hosts)

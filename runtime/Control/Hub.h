@@ -5,10 +5,10 @@
 
 #include "ChannelState.h"
 #include "Gate.h"
-#include "Listener.h"
 #include "Peer.h"
 
 #include "ax/Runtime/Control.h"
+#include "ax/Runtime/Listener.h"
 
 #include <list>
 #include <map>

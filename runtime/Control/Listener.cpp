@@ -1,8 +1,9 @@
-//===- Listener.cpp - Where process 0 is found ----------------------------===//
+//===- Listener.cpp - Where a process is found ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Listener.h"
+#include "ax/Runtime/Listener.h"
 
+#include "ax/Runtime/Launcher.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -95,13 +96,7 @@ static llvm::Expected<std::string> makeKey() {
 }
 
 llvm::Expected<Listener> listenAt(llvm::StringRef address) {
-  auto [host, port] = address.rsplit(':');
-  if (!address.contains(':') || port.contains(']')) {
-    host = address;
-    port = "";
-  }
-  if (host.consume_front("["))
-    host.consume_back("]");
+  auto [host, port] = splitAddress(address);
   uint16_t number = 0;
   if (!port.empty() && port.getAsInteger(10, number))
     return cannotListen(address, "a port is a number below 65536");
@@ -143,6 +138,20 @@ llvm::Expected<Listener> listenAt(llvm::StringRef address) {
   }
   listener.address.key = std::move(*key);
   return listener;
+}
+
+llvm::Expected<std::vector<std::string>> resolveHost(const std::string &name) {
+  addrinfo hints = {}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (int code = getaddrinfo(name.c_str(), nullptr, &hints, &found))
+    return makeErrorf(ExitCode::Usage, "the host '{0}' of process 0: {1}", name,
+                      gai_strerror(code));
+  llvm::scope_exit release([&] { freeaddrinfo(found); });
+  std::vector<std::string> addresses;
+  for (addrinfo *at = found; at; at = at->ai_next)
+    if (std::string text = inDigits(at->ai_addr); !text.empty())
+      addresses.push_back(std::move(text));
+  return addresses;
 }
 
 static uint64_t countOpenFiles() {

@@ -83,7 +83,8 @@ bool Spoke::connect() {
               llvm::join(address.hosts, ", "), address.port,
               std::chrono::duration<double>(options.joinTimeout).count(),
               options.place.process, options.place.host)
-              .str());
+              .str(),
+          /*isFirstLost=*/true);
       return false;
     }
     if (index + 1 == address.hosts.size())
@@ -222,12 +223,14 @@ void Spoke::refuseExchange() {
             .str());
 }
 
-void Spoke::end(std::string reason) { state.end({std::move(reason)}); }
+void Spoke::end(std::string reason, bool isFirstLost) {
+  Ending ending{std::move(reason)};
+  ending.isFirstLost = isFirstLost;
+  state.end(std::move(ending));
+}
 
 void Spoke::endWithoutFirst(llvm::StringRef what, Clock::time_point now) {
-  Ending ending{describeMissing(what, &first, now)};
-  ending.isFirstLost = true;
-  state.end(std::move(ending));
+  end(describeMissing(what, &first, now), /*isFirstLost=*/true);
 }
 
 /// Who leaves waits for an answer: a connection that is closed with something

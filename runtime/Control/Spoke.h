@@ -42,7 +42,7 @@ private:
   void takeResult(Message result);
   void takeRequests();
   void refuseExchange();
-  void end(std::string reason);
+  void end(std::string reason, bool isFirstLost = false);
   void endWithoutFirst(llvm::StringRef what, Clock::time_point now);
   void sayGoodbye();
   void send(const Message &message);

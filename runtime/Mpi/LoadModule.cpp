@@ -61,13 +61,4 @@ llvm::Expected<const AxMpiModuleTable *> loadModule() {
   return table;
 }
 
-llvm::Error check(const AxMpiModuleTable &mpi, int error,
-                  const llvm::Twine &what) {
-  if (!error)
-    return llvm::Error::success();
-  char text[512];
-  mpi.describe(error, text, sizeof(text));
-  return makeError(ExitCode::RunFailed, what + ": MPI: " + text);
-}
-
 } // namespace ax::rt::mpi

@@ -5,7 +5,6 @@
 
 #include "ModuleTable.h"
 
-#include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
 
 namespace ax::rt::mpi {
@@ -14,10 +13,6 @@ namespace ax::rt::mpi {
 /// program, or where the loader looks. The module stays in the process. A Usage
 /// error where there is none, or it is of another version, or has no MPI here.
 llvm::Expected<const AxMpiModuleTable *> loadModule();
-
-/// Success, or a RunFailed error: `what: MPI: text`.
-llvm::Error check(const AxMpiModuleTable &mpi, int error,
-                  const llvm::Twine &what);
 
 } // namespace ax::rt::mpi
 

@@ -85,7 +85,7 @@ struct Message {
   int count;
 };
 
-int describeBox(const AxMpiBox &box, Message &message) {
+int describeBox(const AxMessageBox &box, Message &message) {
   message.offset = box.offset;
   message.bytes = box.runBytes;
   message.count = 1;
@@ -108,7 +108,7 @@ int describeBox(const AxMpiBox &box, Message &message) {
 
 } // namespace
 
-struct AxMpiGroup {
+struct AxMessageGroup {
   MPI_Comm comm = MPI_COMM_NULL;
   int size = 0, index = 0;
   /// What is shouted here.
@@ -118,7 +118,7 @@ struct AxMpiGroup {
   std::list<std::string> said;
 };
 
-struct AxMpiBatch {
+struct AxMessageBatch {
   MPI_Comm comm;
   std::vector<Message> messages;
   std::vector<MPI_Request> requests;
@@ -137,13 +137,13 @@ int initialize(int32_t *threadsAllowed) {
 }
 
 /// All that have been made.
-std::list<AxMpiGroup *> &allGroups() {
-  static std::list<AxMpiGroup *> groups;
+std::list<AxMessageGroup *> &allGroups() {
+  static std::list<AxMessageGroup *> groups;
   return groups;
 }
 
 int finalize() {
-  for (AxMpiGroup *group : allGroups()) {
+  for (AxMessageGroup *group : allGroups()) {
     if (group->ear == MPI_REQUEST_NULL)
       continue;
     MPI_Cancel(&group->ear);
@@ -154,7 +154,7 @@ int finalize() {
 
 void abortJob(int32_t code) { MPI_Abort(MPI_COMM_WORLD, code); }
 
-void describe(int error, char *text, int32_t capacity) {
+void describe(void *, int error, char *text, int32_t capacity) {
   char found[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   if (MPI_Error_string(error, found, &length))
@@ -195,19 +195,20 @@ int broadcast(void *bytes, int64_t count) {
   return MPI_Bcast(bytes, static_cast<int>(count), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-int hearAgain(AxMpiGroup &group) {
+int hearAgain(AxMessageGroup &group) {
   return MPI_Irecv(group.heard, shoutBytes, MPI_CHAR, MPI_ANY_SOURCE, 0,
                    group.comm, &group.ear);
 }
 
-int createGroup(const int32_t *processes, int32_t count, AxMpiGroup **group) {
+int createGroup(void *, const int32_t *processes, int32_t count,
+                AxMessageGroup **group) {
   MPI_Group all, some;
   MPI_Comm_group(MPI_COMM_WORLD, &all);
   int error = MPI_Group_incl(all, count, processes, &some);
   MPI_Group_free(&all);
   if (error)
     return error;
-  auto made = std::make_unique<AxMpiGroup>();
+  auto made = std::make_unique<AxMessageGroup>();
   error = MPI_Comm_create_group(MPI_COMM_WORLD, some, 0, &made->comm);
   MPI_Group_free(&some);
   if (error)
@@ -220,14 +221,14 @@ int createGroup(const int32_t *processes, int32_t count, AxMpiGroup **group) {
   return 0;
 }
 
-int createBatch(AxMpiGroup *group, const AxMpiTransfer *transfers,
-                int32_t count, AxMpiBatch **batch) {
-  auto made = std::make_unique<AxMpiBatch>();
+int createBatch(AxMessageGroup *group, const AxMessageTransfer *transfers,
+                int32_t count, AxMessageBatch **batch) {
+  auto made = std::make_unique<AxMessageBatch>();
   made->comm = group->comm;
   made->requests.assign(static_cast<size_t>(count), MPI_REQUEST_NULL);
   made->statuses.resize(static_cast<size_t>(count));
   for (int32_t i = 0; i < count; ++i) {
-    const AxMpiTransfer &from = transfers[i];
+    const AxMessageTransfer &from = transfers[i];
     Message &message = made->messages.emplace_back();
     message.isSend = from.isSend;
     message.peer = from.peer;
@@ -240,7 +241,7 @@ int createBatch(AxMpiGroup *group, const AxMpiTransfer *transfers,
   return 0;
 }
 
-int startBatch(AxMpiBatch *batch, void *const *buffers) {
+int startBatch(AxMessageBatch *batch, void *const *buffers) {
   for (size_t i = 0; i < batch->messages.size(); ++i) {
     const Message &message = batch->messages[i];
     char *address = static_cast<char *>(buffers[message.buffer]);
@@ -259,7 +260,7 @@ int startBatch(AxMpiBatch *batch, void *const *buffers) {
   return 0;
 }
 
-int testBatch(AxMpiBatch *batch, int32_t *done) {
+int testBatch(AxMessageBatch *batch, int32_t *done) {
   int flag = 0;
   auto count = static_cast<int>(batch->requests.size());
   int error =
@@ -283,7 +284,7 @@ int testBatch(AxMpiBatch *batch, int32_t *done) {
   return 0;
 }
 
-int32_t listPending(AxMpiBatch *batch, int32_t *peers, int32_t capacity) {
+int32_t listPending(AxMessageBatch *batch, int32_t *peers, int32_t capacity) {
   int32_t found = 0;
   for (bool isSend : {false, true}) {
     for (size_t i = 0; i < batch->messages.size() && found < capacity; ++i) {
@@ -301,7 +302,7 @@ int32_t listPending(AxMpiBatch *batch, int32_t *peers, int32_t capacity) {
   return found;
 }
 
-void destroyBatch(AxMpiBatch *batch) {
+void destroyBatch(AxMessageBatch *batch) {
   for (size_t i = 0; i < batch->requests.size(); ++i) {
     MPI_Request &request = batch->requests[i];
     if (request == MPI_REQUEST_NULL)
@@ -313,7 +314,7 @@ void destroyBatch(AxMpiBatch *batch) {
   delete batch;
 }
 
-int shout(AxMpiGroup *group, const char *text) {
+int shout(AxMessageGroup *group, const char *text) {
   const std::string &kept = group->said.emplace_back(text, 0, shoutBytes - 1);
   for (int peer = 0; peer < group->size; ++peer) {
     MPI_Request request;
@@ -328,7 +329,8 @@ int shout(AxMpiGroup *group, const char *text) {
   return 0;
 }
 
-int listen(AxMpiGroup *group, char *text, int32_t capacity, int32_t *heard) {
+int listen(AxMessageGroup *group, char *text, int32_t capacity,
+           int32_t *heard) {
   int flag = 0;
   *heard = 0;
   if (group->ear == MPI_REQUEST_NULL)
@@ -344,10 +346,14 @@ int listen(AxMpiGroup *group, char *text, int32_t capacity, int32_t *heard) {
 }
 
 const AxMpiModuleTable table = {
-    axMpiModuleVersion, initialize,   finalize,   abortJob,
-    describe,           getPlace,     getMostTag, broadcast,
-    createGroup,        createBatch,  startBatch, testBatch,
-    listPending,        destroyBatch, shout,      listen};
+    axMpiModuleVersion,
+    initialize,
+    finalize,
+    abortJob,
+    getPlace,
+    broadcast,
+    {"MPI", nullptr, describe, getMostTag, createGroup, createBatch, startBatch,
+     testBatch, listPending, destroyBatch, shout, listen}};
 
 } // namespace
 

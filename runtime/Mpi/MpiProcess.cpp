@@ -4,17 +4,15 @@
 #include "ax/Runtime/MpiProcess.h"
 
 #include "LoadModule.h"
-#include "MpiLink.h"
 
 #include "ax/Runtime/Backends.h"
+#include "ax/Runtime/MessageCommunicator.h"
 #include "ax/Support/Error.h"
 
 #include <cstdlib>
 #include <mutex>
 
 namespace ax::rt {
-
-using mpi::check;
 
 bool isStartedByMpi() {
   for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"})
@@ -23,18 +21,8 @@ bool isStartedByMpi() {
   return false;
 }
 
-std::string rankOfLauncher() {
-  for (const char *name :
-       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (const char *rank = std::getenv(name))
-      return rank;
-  return "0";
-}
-
-bool isFirstOfLauncher() { return rankOfLauncher() == "0"; }
-
 llvm::Error MpiProcess::broadcast(llvm::MutableArrayRef<char> bytes) {
-  return check(mpi,
+  return check(mpi.messages,
                mpi.broadcast(bytes.data(), static_cast<int64_t>(bytes.size())),
                "broadcast from process 0");
 }
@@ -42,16 +30,7 @@ llvm::Error MpiProcess::broadcast(llvm::MutableArrayRef<char> bytes) {
 llvm::Expected<std::unique_ptr<Communicator>>
 MpiProcess::createCommunicator(int32_t numRanks,
                                const CommunicatorOptions &options) {
-  if (place.process >= numRanks || numRanks > place.numProcesses)
-    return makeErrorf(
-        ExitCode::Usage,
-        "process {0} of {1} cannot be one of {2} ranks; start one "
-        "process for each rank",
-        place.process, place.numProcesses, numRanks);
-  auto link = mpi::MpiLink::create(mpi, place, numRanks, options);
-  if (!link)
-    return link.takeError();
-  return mpi::makeMpiCommunicator(std::move(*link));
+  return createMessageCommunicator(mpi.messages, place, numRanks, options);
 }
 
 void MpiProcess::abort(int32_t code) {
@@ -60,7 +39,7 @@ void MpiProcess::abort(int32_t code) {
 }
 
 llvm::Error MpiProcess::finalize() {
-  return check(mpi, mpi.finalize(), "end of the job");
+  return check(mpi.messages, mpi.finalize(), "end of the job");
 }
 
 llvm::Expected<MpiProcess *> openMpi() {
@@ -78,8 +57,8 @@ llvm::Expected<MpiProcess *> openMpi() {
     return loaded.takeError();
   const AxMpiModuleTable &mpi = **loaded;
   int32_t threadsAllowed = 0;
-  if (llvm::Error error =
-          check(mpi, mpi.initialize(&threadsAllowed), "start of the job"))
+  if (llvm::Error error = check(mpi.messages, mpi.initialize(&threadsAllowed),
+                                "start of the job"))
     return error;
   if (!threadsAllowed)
     return makeError(ExitCode::Usage,
@@ -87,7 +66,7 @@ llvm::Expected<MpiProcess *> openMpi() {
                      "(MPI_THREAD_MULTIPLE): use one that was built with that");
   AxMpiPlace found = {};
   if (llvm::Error error =
-          check(mpi, mpi.getPlace(&found), "places of the processes"))
+          check(mpi.messages, mpi.getPlace(&found), "places of the processes"))
     return error;
   ProcessPlace place;
   place.process = found.process;
@@ -110,13 +89,9 @@ void registerMpi(Backends &backends) {
         auto process = openMpi();
         if (!process)
           return process.takeError();
-        const ProcessPlace &place = (*process)->getPlace();
-        if (options.ranks != std::vector<int32_t>{place.process} ||
-            numRanks != place.numProcesses)
-          return makeErrorf(ExitCode::Usage,
-                            "{0} processes run {1} ranks: communicator 'mpi' "
-                            "needs one process for each rank",
-                            place.numProcesses, numRanks);
+        if (llvm::Error error = checkProcesses("mpi", (*process)->getPlace(),
+                                               numRanks, options))
+          return error;
         auto made = (*process)->createCommunicator(numRanks, options);
         if (!made)
           return made.takeError();

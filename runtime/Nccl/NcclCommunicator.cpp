@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is on memory of devices goes by NCCL. What is on memory of the host goes
-// by the communicator that the ranks would have without it, `local` for threads
-// and `mpi` for processes; by that they find each other, too: who is first of
-// some gives the others the identity of their NCCL communicator.
+// by the communicator that the ranks would have without it, `local` for
+// threads, `mpi` or `tcp` for processes; by that they find each other, too: who
+// is first of some gives the others the identity of their NCCL communicator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,7 @@
 #include "ax/Runtime/CudaHandles.h"
 #include "ax/Runtime/LocalCommunicator.h"
 #include "ax/Runtime/MpiProcess.h"
+#include "ax/Runtime/TcpMesh.h"
 #include "ax/Support/Error.h"
 
 #include <cstdlib>
@@ -244,14 +245,21 @@ bool areAllHere(int32_t numRanks, const CommunicatorOptions &options) {
          static_cast<int32_t>(options.ranks.size()) == numRanks;
 }
 
+llvm::Expected<std::unique_ptr<Communicator>>
+createOfProcess(int32_t numRanks, const CommunicatorOptions &options) {
+  if (TcpMesh *mesh = getTcp())
+    return mesh->createCommunicator(numRanks, options);
+  auto process = openMpi();
+  if (!process)
+    return process.takeError();
+  return (*process)->createCommunicator(numRanks, options);
+}
+
 llvm::Expected<std::vector<std::unique_ptr<Communicator>>>
 createHosts(int32_t numRanks, const CommunicatorOptions &options) {
   if (areAllHere(numRanks, options))
     return createLocalCommunicators(numRanks, options);
-  auto process = openMpi();
-  if (!process)
-    return process.takeError();
-  auto made = (*process)->createCommunicator(numRanks, options);
+  auto made = createOfProcess(numRanks, options);
   if (!made)
     return made.takeError();
   std::vector<std::unique_ptr<Communicator>> hosts;

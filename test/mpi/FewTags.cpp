@@ -11,7 +11,7 @@ extern "C" const AxMpiModuleTable *axWholeMpiModuleTable();
 
 const AxMpiModuleTable *axMpiModuleTable() {
   static AxMpiModuleTable table = *axWholeMpiModuleTable();
-  table.getMostTag = [](int32_t *tag) {
+  table.messages.getMostTag = [](int32_t *tag) {
     *tag = 100;
     return 0;
   };

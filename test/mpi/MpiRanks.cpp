@@ -10,6 +10,7 @@
 #include "CommunicatorSuite.h"
 
 #include "ax/Runtime/Backends.h"
+#include "ax/Runtime/Launcher.h"
 #include "ax/Runtime/MpiProcess.h"
 #include "ax/Support/Error.h"
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from _jobs import DIGITS, compiled, oneMessage, ranksOf, same
-from _mpirun import BUILD, launch
+from _mpirun import BUILD, launch, needMpi
 from cases import MODELS, Failed, run, scratch, tool
 
 USAGE, UNSUPPORTED, INPUT_OUTPUT, DIFFERS = 2, 4, 7, 1
@@ -105,17 +105,17 @@ def differing():
 
 
 def slurm():
-    """srun without PMIx: processes that know of each other, but not where."""
+    """srun with a PMI that this MPI does not know: each finds itself alone."""
+    needMpi()
     with scratch() as folder:
         plan = compiled(folder, "--tp=2")
         for rank, messages in ("0", 1), ("1", 0):
             done = run(tool("axrun"), plan, "--random-inputs=1", expect=USAGE,
-                       env=os.environ | {"SLURM_STEP_NUM_TASKS": "2",
-                                         "SLURM_PROCID": rank})
-            if done.stderr.count("2 processes were started, with nothing to find "
-                                 "each other by: with Slurm give srun --mpi=pmix (srun "
-                                 "--mpi=list says what it has), or start them by "
-                                 "mpirun") != messages or done.stdout:
+                       env=os.environ | {"PMI_SIZE": "2", "PMI_RANK": rank})
+            if done.stderr.count("2 processes were started, and MPI tells this one of "
+                                 "no other: with Slurm give srun --mpi=pmix (srun "
+                                 "--mpi=list says what it has), or --mpi=none"
+                                 ) != messages or done.stdout:
                 raise Failed(done.stderr)
         run(tool("axrun"), plan, "--random-inputs=1",
             env=os.environ | {"SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"})
@@ -156,6 +156,6 @@ def cases(every):
     yield "axrun-core", core
     yield "refused", refused
     yield "processes that differ", differing
-    yield "Slurm without PMIx", slurm
+    yield "a PMI that MPI does not know", slurm
     yield "outputs that differ", differs
     yield "kernels", compilesOnce

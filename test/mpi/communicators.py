@@ -37,7 +37,7 @@ def cases(every):
            "is no MPI module of this program: it has no 'axMpiModuleTable'",
            "libm.so.6")
     yield ("a module of another version", complains,
-           "and this program needs 2: use the one that was built with it",
+           "and this program needs 3: use the one that was built with it",
            BUILD / "test/mpi/libold-mpi.so")
     yield ("MPI for one thread", complains,
            "this MPI does not let several threads call it (MPI_THREAD_MULTIPLE): "

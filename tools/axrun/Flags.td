@@ -161,12 +161,13 @@ defm devices : Value<
   "i, where there are as many)", help4_running>;
 defm comm : Value<
   "comm", "NAME",
-  "How ranks communicate (local; nccl, between cards; mpi, where a launcher has "
-  "started several processes; or what AXRUN_COMM says)", help4_running>;
+  "How ranks communicate (local; nccl, between cards; mpi or tcp, where a "
+  "launcher has started several processes; or what AXRUN_COMM says)", help4_running>;
 defm control : Value<
   "control", "HOST:PORT",
   "Where process 0 of several is found by the others, if not at any of its "
-  "addresses and a port that is free", help4_running>;
+  "addresses and a port that is free, or without MPI at MASTER_ADDR, MASTER_PORT "
+  "+ 1", help4_running>;
 defm threads_per_rank : Value<
   "threads-per-rank", "N", "Threads that one rank computes with (1)",
   help4_running, [Integer, Common]>;

@@ -60,25 +60,26 @@ static llvm::Expected<int> run(const RunOptions &options) {
   return runInputs(task);
 }
 
-static llvm::Error chooseCommunicator(const rt::World &world,
-                                      RunOptions &options) {
+static llvm::Error chooseCommunicator(const Job &job, RunOptions &options) {
   std::string &communicator = options.session.communicator;
+  const rt::World &world = *job.getWorld();
   if (world.isAlone())
     return llvm::Error::success();
   if (options.hasCommunicator && communicator == "local")
     return makeErrorf(ExitCode::Usage,
                       "--comm=local is for ranks that are threads of one "
                       "process, and there are {0}: leave it out, or give "
-                      "--comm=mpi",
-                      world.getPlace().numProcesses);
+                      "--comm={1}",
+                      world.getPlace().numProcesses, job.getCommunicator());
   if (communicator == "local")
-    communicator = "mpi";
+    communicator = job.getCommunicator();
   return llvm::Error::success();
 }
 
 /// Returns the exit code of all processes.
-static llvm::Expected<int> runIn(const std::shared_ptr<rt::World> &world,
+static llvm::Expected<int> runIn(const Job &job,
                                  llvm::Expected<RunOptions> options) {
+  const std::shared_ptr<rt::World> &world = job.getWorld();
   if (llvm::Error error =
           rt::agree(*world, "command line", options.takeError()))
     return error;
@@ -88,7 +89,7 @@ static llvm::Expected<int> runIn(const std::shared_ptr<rt::World> &world,
     session.warn = [](const std::string &) {};
     session.note = nullptr;
   }
-  if (llvm::Error error = chooseCommunicator(*world, *options))
+  if (llvm::Error error = chooseCommunicator(job, *options))
     return error;
   auto done = run(*options);
   if (!done)
@@ -115,7 +116,7 @@ static int runTool(int argc, char **argv, const Toolkit &toolkit) {
     llvm::consumeError(options.takeError());
     return Job::failBeforeJoin(toolkit.name, job.takeError());
   }
-  llvm::Expected<int> code = runIn((*job)->getWorld(), std::move(options));
+  llvm::Expected<int> code = runIn(**job, std::move(options));
   return code ? (*job)->leave(*code) : (*job)->fail(code.takeError());
 }
 

@@ -16,8 +16,10 @@
 #define AX_RUNTIME_CONTROL_H
 
 #include "ax/Runtime/World.h"
+#include "ax/Support/Error.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 namespace ax::rt {
@@ -27,7 +29,7 @@ struct ControlAddress {
   /// Addresses in digits, the likeliest first.
   std::vector<std::string> hosts = {};
   uint16_t port = 0;
-  /// 128 random bits, as hexadecimal digits.
+  /// 128 bits, random where process 0 makes them, as hexadecimal digits.
   std::string key = {};
 
   std::string encode() const;
@@ -49,13 +51,24 @@ struct ControlOptions {
   std::vector<std::pair<std::string, std::string>> agreed = {};
   /// Returns on all processes what process 0 gave: the launcher's broadcast.
   /// Called once in each, unless process 0 cannot have it all: it always calls.
-  std::function<llvm::Expected<std::string>(std::string)> broadcast;
+  std::function<llvm::Expected<std::string>(std::string)> broadcast = {};
+  /// In place of the broadcast: what all know without it. Hosts may be names
+  /// here; process 0 takes the port of `address`, and the key.
+  std::optional<ControlAddress> meeting = {};
+};
+
+/// Of a process that process 0 knows nothing of, or that has lost it before all
+/// had joined: nobody else tells people.
+class AloneError : public llvm::ErrorInfo<AloneError, AxError> {
+public:
+  static char ID;
+  explicit AloneError(const ErrorDescription &why);
 };
 
 /// Returns when all processes have joined and agree in `agreed`. An error is
 /// the same on all of them that have joined: Usage where they differ, where
 /// process 0 cannot listen, or there is no ZeroMQ; RunFailed where one is
-/// missing.
+/// missing. Where there is a `meeting`, errors of who has not are AloneErrors.
 ///
 /// The world's destructor says goodbye, so that nobody takes who is done for
 /// lost; it takes two seconds at most. `abort` returns when it is decided why

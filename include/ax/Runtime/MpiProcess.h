@@ -18,12 +18,6 @@ namespace ax::rt {
 /// Whether a launcher (mpirun, srun) has started this process: it says so in
 /// OMPI_COMM_WORLD_SIZE, PMIX_RANK or PMI_RANK.
 bool isStartedByMpi();
-/// The number that a launcher calls this process by; 0 where none has started
-/// it.
-std::string rankOfLauncher();
-/// Whether a launcher calls this process number 0, or none has started it: so
-/// that of an error that all have, before there is MPI, one speaks.
-bool isFirstOfLauncher();
 
 /// MPI, as long as this process lives.
 class MpiProcess {

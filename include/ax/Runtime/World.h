@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A job is one process that has all of a plan's ranks as threads, or, under a
-// launcher (mpirun, srun), several processes with one rank each. What is the
-// same for both asks its World: which ranks are here, and what all processes
-// have to know before they go on.
+// launcher (mpirun, srun, torchrun), several processes with one rank each. What
+// is the same for both asks its World: which ranks are here, and what all
+// processes have to know before they go on.
 //
 // Exchanges carry little: agreement, a step's report, lists of files. Tensors
 // go through a Communicator. All processes make the same exchanges in the same
@@ -44,6 +44,11 @@ public:
   virtual ~World();
 
   const ProcessPlace &getPlace() const { return place; }
+  /// Before anybody else asks for it.
+  void setPlaceOnHost(int32_t indexOnHost, int32_t numOnHost) {
+    place.indexOnHost = indexOnHost;
+    place.numOnHost = numOnHost;
+  }
   bool isAlone() const { return place.numProcesses == 1; }
   bool isFirst() const { return place.process == 0; }
 

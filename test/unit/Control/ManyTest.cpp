@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Jobs.h"
-#include "Listener.h"
 #include "Message.h"
 #include "Zmq.h"
 
+#include "ax/Runtime/Listener.h"
 #include "ax/Support/Error.h"
 
 #include "gmock/gmock.h"

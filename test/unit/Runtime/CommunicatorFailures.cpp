@@ -47,10 +47,18 @@ TEST_P(CommunicatorSuite, AbortEndsEveryWait) {
         prepare(comm, group, allReduce(DType::F32, {4}));
     EXPECT_EQ(comm.getAbortReason(), "");
     llvm::cantFail(comm.barrier(*group));
+    // Others may be in the barrier when this one has left it.
+    char left = 0;
+    void *to = &left;
     if (comm.getRank() == 1) {
+      for (int32_t peer : {0, 2})
+        llvm::cantFail(llvm::cantFail(comm.prepareReceive(peer, 1, 1, "left"))
+                           ->run({}, to));
       comm.abort("rank 1 found NaN in 'x'");
       return;
     }
+    llvm::cantFail(
+        llvm::cantFail(comm.prepareSend(1, 1, 1, "left"))->run(to, {}));
     float source[4] = {}, result[4];
     ErrorDescription text = describeError(
         comm.getRank() == 0 ? operation->run(source, result)

@@ -1,26 +1,25 @@
-//===- MpiLink.h - What all operations of a rank share ----------*- C++ -*-===//
+//===- MessageLink.h - What all operations of a rank share ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whoever waits drives MPI: it looks again and again whether its messages have
+// Whoever waits drives them: it looks again and again whether its messages have
 // ended, at first at once, giving up its core where ranks share cores, then
 // sleeping for a part of the time that it has waited. A thread that looks for
 // others exists only where large operations go on while the program computes.
 //
-// Groups are not MPI's, whose making waits in MPI for every member, where no
-// abort nor timeout ends it, and takes time and memory of all: their messages
-// are among those of all ranks, with tags by which two members tell the groups
-// that they share apart. So joining one waits for nobody.
+// Groups are not those of MPI, whose making waits in MPI for every member,
+// where no abort nor timeout ends it, and takes time and memory of all: their
+// messages are among those of all ranks, with tags by which two members tell
+// the groups that they share apart. So joining one waits for nobody.
 //
-// Aborts go to the other ranks by messages, as far as MPI carries these: a
+// Aborts go to the other ranks by messages, as far as these are carried: a
 // process that is gone or stopped is not noticed here but by the World.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_RUNTIME_MPI_MPILINK_H
-#define AX_RUNTIME_MPI_MPILINK_H
-
-#include "ModuleTable.h"
+#ifndef AX_RUNTIME_MESSAGES_MESSAGELINK_H
+#define AX_RUNTIME_MESSAGES_MESSAGELINK_H
 
 #include "ax/Runtime/Communicator.h"
+#include "ax/Runtime/MessageTable.h"
 #include "ax/Runtime/StridedCopy.h"
 #include "ax/Runtime/World.h"
 
@@ -32,7 +31,7 @@
 #include <mutex>
 #include <thread>
 
-namespace ax::rt::mpi {
+namespace ax::rt::messages {
 
 /// Collects messages, and makes the batch of them.
 class BatchBuilder {
@@ -53,20 +52,22 @@ private:
   void add(bool isSend, int32_t peer, int32_t tag, size_t buffer,
            const StridedBox &box);
 
-  std::vector<AxMpiTransfer> transfers;
-  std::vector<std::vector<AxMpiDim>> dims;
+  std::vector<AxMessageTransfer> transfers;
+  std::vector<std::vector<AxMessageDim>> dims;
 };
 
 /// Messages of a group that are started together.
 class Batch {
 public:
   Batch() = default;
-  static llvm::Expected<Batch> create(const AxMpiModuleTable &mpi,
-                                      AxMpiGroup *group, BatchBuilder builder);
-  AxMpiBatch *get() const { return batch.get(); }
+  static llvm::Expected<Batch> create(const AxMessageTable &carrier,
+                                      AxMessageGroup *group,
+                                      BatchBuilder builder);
+  AxMessageBatch *get() const { return batch.get(); }
 
 private:
-  std::unique_ptr<AxMpiBatch, void (*)(AxMpiBatch *)> batch{nullptr, nullptr};
+  std::unique_ptr<AxMessageBatch, void (*)(AxMessageBatch *)> batch{nullptr,
+                                                                    nullptr};
 };
 
 /// What the operations of a group share. It is there once for each order of
@@ -88,24 +89,24 @@ struct GroupState {
   }
 };
 
-class MpiLink {
+class MessageLink {
 public:
   /// Every process below `numRanks` makes the call.
-  static llvm::Expected<std::shared_ptr<MpiLink>>
-  create(const AxMpiModuleTable &mpi, const ProcessPlace &place,
+  static llvm::Expected<std::shared_ptr<MessageLink>>
+  create(const AxMessageTable &carrier, const ProcessPlace &place,
          int32_t numRanks, const CommunicatorOptions &options);
-  ~MpiLink();
+  ~MessageLink();
 
   int32_t getRank() const { return rank; }
   int32_t getSize() const { return static_cast<int32_t>(numShared.size()); }
-  AxMpiGroup *getMessages() const { return messages; }
-  const AxMpiModuleTable &getMpi() const { return mpi; }
+  AxMessageGroup *getMessages() const { return messages; }
+  const AxMessageTable &getCarrier() const { return carrier; }
 
   /// Waits for nobody.
   llvm::Expected<std::shared_ptr<GroupState>>
   joinGroup(const std::vector<int32_t> &ranks);
   /// Where their messages are, in which peers are ranks.
-  AxMpiGroup *getGroupMessages() const { return groupMessages; }
+  AxMessageGroup *getGroupMessages() const { return groupMessages; }
 
   /// `buffers`: the addresses that the batch's builder has numbered.
   llvm::Error start(const Batch &batch, llvm::ArrayRef<void *> buffers,
@@ -123,15 +124,15 @@ public:
   std::string getAbortReason() const;
 
 private:
-  MpiLink(const AxMpiModuleTable &mpi, int32_t rank, int32_t numRanks,
-          const CommunicatorOptions &options, bool crowded);
+  MessageLink(const AxMessageTable &carrier, int32_t rank, int32_t numRanks,
+              const CommunicatorOptions &options, bool crowded);
 
   bool decide(const std::string &why);
   void listen();
   void drive();
   llvm::Error lateError(const Batch &batch, const std::string &operation) const;
 
-  const AxMpiModuleTable &mpi;
+  const AxMessageTable &carrier;
   int32_t rank;
   /// Groups so far that this rank shares with each.
   std::vector<int32_t> numShared;
@@ -139,10 +140,10 @@ private:
   /// Whether ranks share cores.
   bool crowded;
   int32_t spins;
-  AxMpiGroup *messages = nullptr;
-  AxMpiGroup *groupMessages = nullptr;
+  AxMessageGroup *messages = nullptr;
+  AxMessageGroup *groupMessages = nullptr;
   /// Where aborts are told.
-  AxMpiGroup *alarm = nullptr;
+  AxMessageGroup *alarm = nullptr;
   std::map<std::vector<int32_t>, std::shared_ptr<GroupState>> groups;
 
   std::atomic<bool> aborted{false};
@@ -158,22 +159,19 @@ private:
   std::thread driver;
 };
 
-std::unique_ptr<Communicator>
-makeMpiCommunicator(std::shared_ptr<MpiLink> link);
-
-class MpiGroup : public Group {
+class MessageGroup : public Group {
 public:
-  MpiGroup(std::vector<int32_t> ranks, int32_t index,
-           std::shared_ptr<GroupState> state)
+  MessageGroup(std::vector<int32_t> ranks, int32_t index,
+               std::shared_ptr<GroupState> state)
       : Group(std::move(ranks), index), state(std::move(state)) {}
   std::shared_ptr<GroupState> state;
 };
 
 llvm::Expected<std::unique_ptr<Operation>>
-makeMpiCollective(std::shared_ptr<MpiLink> link,
-                  std::shared_ptr<MpiGroup> group, const CollectiveSpecs &specs,
-                  const std::string &name);
+makeMessageCollective(std::shared_ptr<MessageLink> link,
+                      std::shared_ptr<MessageGroup> group,
+                      const CollectiveSpecs &specs, const std::string &name);
 
-} // namespace ax::rt::mpi
+} // namespace ax::rt::messages
 
-#endif // AX_RUNTIME_MPI_MPILINK_H
+#endif // AX_RUNTIME_MESSAGES_MESSAGELINK_H

@@ -1,12 +1,12 @@
 //===- Batch.cpp - Messages that are started together ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "LoadModule.h"
-#include "MpiLink.h"
+#include "MessageLink.h"
 
+#include "ax/Runtime/MessageCommunicator.h"
 #include "ax/Support/Error.h"
 
-namespace ax::rt::mpi {
+namespace ax::rt::messages {
 
 void BatchBuilder::addSend(int32_t peer, int32_t tag, size_t buffer,
                            const StridedBox &box) {
@@ -22,7 +22,7 @@ void BatchBuilder::add(bool isSend, int32_t peer, int32_t tag, size_t buffer,
                        const StridedBox &box) {
   if (box.isEmpty())
     return;
-  std::vector<AxMpiDim> &around = dims.emplace_back();
+  std::vector<AxMessageDim> &around = dims.emplace_back();
   for (const StridedBox::Dim &dim : box.getDims())
     around.push_back(
         {dim.size, isSend ? dim.sourceStride : dim.destinationStride});
@@ -56,33 +56,34 @@ void BatchBuilder::addReceive(int32_t peer, int32_t tag, size_t buffer,
                        {offset, bytes, nullptr, 0}});
 }
 
-llvm::Expected<Batch> Batch::create(const AxMpiModuleTable &mpi,
-                                    AxMpiGroup *group, BatchBuilder builder) {
+llvm::Expected<Batch> Batch::create(const AxMessageTable &carrier,
+                                    AxMessageGroup *group,
+                                    BatchBuilder builder) {
   int32_t mostTag = 0;
   if (llvm::Error error =
-          check(mpi, mpi.getMostTag(&mostTag), "tags of messages"))
+          check(carrier, carrier.getMostTag(&mostTag), "tags of messages"))
     return error;
   for (size_t i = 0; i < builder.transfers.size(); ++i) {
-    AxMpiTransfer &transfer = builder.transfers[i];
+    AxMessageTransfer &transfer = builder.transfers[i];
     if (transfer.tag > mostTag)
       return makeErrorf(ExitCode::Unsupported,
-                        "the plan exchanges more than this MPI can tell apart: "
+                        "the plan exchanges more than this {2} can tell apart: "
                         "a message needs the tag {0}, and there are those up "
                         "to {1}",
-                        transfer.tag, mostTag);
+                        transfer.tag, mostTag, carrier.name);
     transfer.box.dims = builder.dims[i].data();
   }
-  AxMpiBatch *made = nullptr;
+  AxMessageBatch *made = nullptr;
   if (llvm::Error error =
-          check(mpi,
-                mpi.createBatch(group, builder.transfers.data(),
-                                static_cast<int32_t>(builder.transfers.size()),
-                                &made),
+          check(carrier,
+                carrier.createBatch(
+                    group, builder.transfers.data(),
+                    static_cast<int32_t>(builder.transfers.size()), &made),
                 "types of messages"))
     return error;
   Batch batch;
-  batch.batch = {made, mpi.destroyBatch};
+  batch.batch = {made, carrier.destroyBatch};
   return batch;
 }
 
-} // namespace ax::rt::mpi
+} // namespace ax::rt::messages

@@ -1,10 +1,10 @@
-//===- MpiLink.cpp - What all operations of a rank share ------------------===//
+//===- MessageLink.cpp - What all operations of a rank share --------------===//
+//------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "MpiLink.h"
+#include "MessageLink.h"
 
-#include "LoadModule.h"
-
+#include "ax/Runtime/MessageCommunicator.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -14,14 +14,14 @@
 #include <sched.h>
 #include <unistd.h>
 
-namespace ax::rt::mpi {
+namespace ax::rt::messages {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-/// Looks at MPI before a waiter asks for the time.
+/// Looks at messages before a waiter asks for the time.
 constexpr int32_t fewSpins = 30, manySpins = 1000;
 /// So long a waiter gives up its core only where others may need it, and to
 /// them.
@@ -29,7 +29,7 @@ constexpr auto yieldTime = microseconds(1000);
 /// Then it sleeps for this part of its time.
 constexpr int sleepPart = 16;
 constexpr auto longestSleep = microseconds(500);
-/// A look at MPI that takes longer has moved data: the waiter stays awake.
+/// A look that takes longer has moved data: the waiter stays awake.
 constexpr auto workTime = microseconds(20);
 /// Between two looks of the thread that drives what nobody waits for.
 constexpr auto driverSleep = microseconds(100);
@@ -45,25 +45,27 @@ bool isCrowded(int32_t threads, int32_t processesOnHost) {
 
 } // namespace
 
-MpiLink::MpiLink(const AxMpiModuleTable &mpi, int32_t rank, int32_t numRanks,
-                 const CommunicatorOptions &options, bool crowded)
-    : mpi(mpi), rank(rank), numShared(static_cast<size_t>(numRanks), 0),
+MessageLink::MessageLink(const AxMessageTable &carrier, int32_t rank,
+                         int32_t numRanks, const CommunicatorOptions &options,
+                         bool crowded)
+    : carrier(carrier), rank(rank), numShared(static_cast<size_t>(numRanks), 0),
       timeout(options.timeout), crowded(crowded),
       spins(crowded ? fewSpins : manySpins) {}
 
-llvm::Expected<std::shared_ptr<MpiLink>>
-MpiLink::create(const AxMpiModuleTable &mpi, const ProcessPlace &place,
-                int32_t numRanks, const CommunicatorOptions &options) {
+llvm::Expected<std::shared_ptr<MessageLink>>
+MessageLink::create(const AxMessageTable &carrier, const ProcessPlace &place,
+                    int32_t numRanks, const CommunicatorOptions &options) {
   int32_t threads = std::max(1, options.numThreads / place.numOnHost);
   bool crowded = isCrowded(threads, place.numOnHost);
-  std::shared_ptr<MpiLink> link(
-      new MpiLink(mpi, place.process, numRanks, options, crowded));
+  std::shared_ptr<MessageLink> link(
+      new MessageLink(carrier, place.process, numRanks, options, crowded));
   std::vector<int32_t> all(static_cast<size_t>(numRanks));
   std::iota(all.begin(), all.end(), 0);
-  for (AxMpiGroup **group :
+  for (AxMessageGroup **group :
        {&link->messages, &link->groupMessages, &link->alarm})
     if (llvm::Error error = check(
-            mpi, mpi.createGroup(all.data(), numRanks, group),
+            carrier,
+            carrier.createGroup(carrier.context, all.data(), numRanks, group),
             llvm::formatv("rank {0}: group of all ranks", place.process).str()))
       return error;
   // It hears what is said before it first waits.
@@ -71,7 +73,7 @@ MpiLink::create(const AxMpiModuleTable &mpi, const ProcessPlace &place,
   return link;
 }
 
-MpiLink::~MpiLink() {
+MessageLink::~MessageLink() {
   if (!driver.joinable())
     return;
   {
@@ -83,7 +85,7 @@ MpiLink::~MpiLink() {
 }
 
 llvm::Expected<std::shared_ptr<GroupState>>
-MpiLink::joinGroup(const std::vector<int32_t> &ranks) {
+MessageLink::joinGroup(const std::vector<int32_t> &ranks) {
   std::shared_ptr<GroupState> &found = groups[ranks];
   if (found)
     return found;
@@ -103,7 +105,7 @@ MpiLink::joinGroup(const std::vector<int32_t> &ranks) {
     builder.addReceive(peer, tag, 0, 0, 0);
     builder.addSend(peer, tag, 0, 0, 0);
   }
-  auto barrier = Batch::create(mpi, groupMessages, std::move(builder));
+  auto barrier = Batch::create(carrier, groupMessages, std::move(builder));
   if (!barrier)
     return barrier.takeError();
   made->barrier = std::move(*barrier);
@@ -111,20 +113,21 @@ MpiLink::joinGroup(const std::vector<int32_t> &ranks) {
   return found;
 }
 
-llvm::Error MpiLink::start(const Batch &batch, llvm::ArrayRef<void *> buffers,
-                           llvm::function_ref<std::string()> describe) {
-  if (int error = mpi.startBatch(batch.get(), buffers.data()))
-    return check(mpi, error,
+llvm::Error MessageLink::start(const Batch &batch,
+                               llvm::ArrayRef<void *> buffers,
+                               llvm::function_ref<std::string()> describe) {
+  if (int error = carrier.startBatch(batch.get(), buffers.data()))
+    return check(carrier, error,
                  llvm::formatv("rank {0}: {1}", rank, describe()).str());
   return llvm::Error::success();
 }
 
-llvm::Error MpiLink::wait(const Batch &batch,
-                          llvm::function_ref<std::string()> describe) {
+llvm::Error MessageLink::wait(const Batch &batch,
+                              llvm::function_ref<std::string()> describe) {
   int32_t done = 0;
   auto look = [&]() -> llvm::Error {
-    if (int error = mpi.testBatch(batch.get(), &done))
-      return check(mpi, error,
+    if (int error = carrier.testBatch(batch.get(), &done))
+      return check(carrier, error,
                    llvm::formatv("rank {0}: {1}", rank, describe()).str());
     return llvm::Error::success();
   };
@@ -158,10 +161,10 @@ llvm::Error MpiLink::wait(const Batch &batch,
   }
 }
 
-llvm::Error MpiLink::lateError(const Batch &batch,
-                               const std::string &operation) const {
+llvm::Error MessageLink::lateError(const Batch &batch,
+                                   const std::string &operation) const {
   std::vector<int32_t> missing(numShared.size());
-  missing.resize(static_cast<size_t>(mpi.listPending(
+  missing.resize(static_cast<size_t>(carrier.listPending(
       batch.get(), missing.data(), static_cast<int32_t>(missing.size()))));
   llvm::sort(missing);
   missing.erase(llvm::unique(missing), missing.end());
@@ -174,19 +177,19 @@ llvm::Error MpiLink::lateError(const Batch &batch,
       operation, timeout.count(), missing.size() > 1 ? "s" : "", names);
 }
 
-void MpiLink::listen() {
+void MessageLink::listen() {
   std::unique_lock<std::mutex> lock(earMutex, std::try_to_lock);
   if (!lock)
     return;
   char text[1024];
   int32_t heard = 0;
   // An alarm that cannot be heard is told by the World, or ends in a timeout.
-  if (mpi.listen(alarm, text, sizeof(text), &heard) == 0 && heard)
+  if (carrier.listen(alarm, text, sizeof(text), &heard) == 0 && heard)
     decide(text);
 }
 
 /// Returns whether this was the first reason.
-bool MpiLink::decide(const std::string &why) {
+bool MessageLink::decide(const std::string &why) {
   std::lock_guard<std::mutex> lock(reasonMutex);
   if (aborted.load(std::memory_order_relaxed))
     return false;
@@ -195,20 +198,20 @@ bool MpiLink::decide(const std::string &why) {
   return true;
 }
 
-void MpiLink::abort(const std::string &why) {
+void MessageLink::abort(const std::string &why) {
   if (!decide(why))
     return;
   // Whom this does not reach, the World tells.
   std::lock_guard<std::mutex> lock(earMutex);
-  mpi.shout(alarm, why.c_str());
+  carrier.shout(alarm, why.c_str());
 }
 
-std::string MpiLink::getAbortReason() const {
+std::string MessageLink::getAbortReason() const {
   std::lock_guard<std::mutex> lock(reasonMutex);
   return reason;
 }
 
-void MpiLink::beginOverlap() {
+void MessageLink::beginOverlap() {
   {
     std::lock_guard<std::mutex> lock(driverMutex);
     ++numOverlaps;
@@ -218,12 +221,12 @@ void MpiLink::beginOverlap() {
   driverWake.notify_one();
 }
 
-void MpiLink::endOverlap() {
+void MessageLink::endOverlap() {
   std::lock_guard<std::mutex> lock(driverMutex);
   --numOverlaps;
 }
 
-void MpiLink::drive() {
+void MessageLink::drive() {
   std::unique_lock<std::mutex> lock(driverMutex);
   while (!ending) {
     if (numOverlaps == 0) {
@@ -237,4 +240,4 @@ void MpiLink::drive() {
   }
 }
 
-} // namespace ax::rt::mpi
+} // namespace ax::rt::messages

@@ -1,9 +1,10 @@
-//===- MpiCollective.cpp - Collectives by messages ------------------------===//
+//===- MessageCollective.cpp - Collectives by messages --------------------===//
+//------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every element is moved straight from its source to its destination, where
-// nothing is reduced. MPI is told of the places at both ends by datatypes, and
-// nothing is packed. What a member has itself it copies.
+// nothing is reduced. Who carries it is told of the places at both ends: MPI by
+// datatypes. What a member has itself it copies.
 //
 // What is reduced goes to who reduces it, which keeps what others send until
 // all has come, and reduces it in the order of the group, as communicator
@@ -13,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MpiLink.h"
+#include "MessageLink.h"
 
 #include "ax/Runtime/CollectivePieces.h"
 #include "ax/Runtime/HostMemory.h"
@@ -24,7 +25,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace ax::rt::mpi {
+namespace ax::rt::messages {
 
 namespace {
 
@@ -51,10 +52,11 @@ StridedBox makeRun(int64_t begin, int64_t end) {
   return box;
 }
 
-class MpiCollective : public Operation {
+class MessageCollective : public Operation {
 public:
-  MpiCollective(std::shared_ptr<MpiLink> link, std::shared_ptr<MpiGroup> group,
-                CollectiveSpecs specs, std::string name);
+  MessageCollective(std::shared_ptr<MessageLink> link,
+                    std::shared_ptr<MessageGroup> group, CollectiveSpecs specs,
+                    std::string name);
   llvm::Error prepare();
 
   llvm::Error start(llvm::ArrayRef<const void *> sources,
@@ -95,8 +97,8 @@ private:
   StridedBox reducedBy(const CollectiveSpec &spec, int32_t member) const;
   void reducePart(size_t number);
 
-  std::shared_ptr<MpiLink> link;
-  std::shared_ptr<MpiGroup> group;
+  std::shared_ptr<MessageLink> link;
+  std::shared_ptr<MessageGroup> group;
   CollectiveSpecs specs;
   std::string name;
   /// Of its first step's messages; see GroupState.
@@ -119,9 +121,10 @@ private:
   bool overlaps = false;
 };
 
-MpiCollective::MpiCollective(std::shared_ptr<MpiLink> linkIn,
-                             std::shared_ptr<MpiGroup> groupIn,
-                             CollectiveSpecs specsIn, std::string nameIn)
+MessageCollective::MessageCollective(std::shared_ptr<MessageLink> linkIn,
+                                     std::shared_ptr<MessageGroup> groupIn,
+                                     CollectiveSpecs specsIn,
+                                     std::string nameIn)
     : link(std::move(linkIn)), group(std::move(groupIn)),
       specs(std::move(specsIn)), name(std::move(nameIn)),
       step(group->state->nextStep),
@@ -135,7 +138,7 @@ MpiCollective::MpiCollective(std::shared_ptr<MpiLink> linkIn,
                                    [static_cast<int>(specs.front().dtype)];
 }
 
-llvm::Error MpiCollective::prepare() {
+llvm::Error MessageCollective::prepare() {
   BatchBuilder first, second;
   for (size_t i = 0; i < specs.size(); ++i) {
     Part &part = parts.emplace_back();
@@ -152,7 +155,7 @@ llvm::Error MpiCollective::prepare() {
   buffers.resize(2 * specs.size() + 1);
   buffers[scratchBuffer()] = scratch.getData();
   auto make = [&](BatchBuilder builder, Batch &batch) -> llvm::Error {
-    auto made = Batch::create(link->getMpi(), link->getGroupMessages(),
+    auto made = Batch::create(link->getCarrier(), link->getGroupMessages(),
                               std::move(builder));
     if (!made)
       return made.takeError();
@@ -166,7 +169,7 @@ llvm::Error MpiCollective::prepare() {
 
 /// Messages of two members are matched in their order: that of the tensors, as
 /// there is at most one for each.
-void MpiCollective::addExchange(size_t number, BatchBuilder &batch) {
+void MessageCollective::addExchange(size_t number, BatchBuilder &batch) {
   Part &part = parts[number];
   const CollectiveSpec &spec = specs[number];
   CollectivePlan plan = planCollective(spec, numMembers(), self());
@@ -189,8 +192,8 @@ void MpiCollective::addExchange(size_t number, BatchBuilder &batch) {
   }
 }
 
-StridedBox MpiCollective::reducedBy(const CollectiveSpec &spec,
-                                    int32_t member) const {
+StridedBox MessageCollective::reducedBy(const CollectiveSpec &spec,
+                                        int32_t member) const {
   if (kind() == CollectiveKind::ReduceScatter) {
     CollectivePlan plan = planCollective(spec, numMembers(), member);
     return plan.pieces.empty() ? makeRun(0, 0) : plan.pieces.front().box;
@@ -202,8 +205,8 @@ StridedBox MpiCollective::reducedBy(const CollectiveSpec &spec,
   return makeRun(begin * size, end * size);
 }
 
-void MpiCollective::addReduction(size_t number, BatchBuilder &first,
-                                 BatchBuilder &second) {
+void MessageCollective::addReduction(size_t number, BatchBuilder &first,
+                                     BatchBuilder &second) {
   Part &part = parts[number];
   const CollectiveSpec &spec = specs[number];
   part.own = reducedBy(spec, self());
@@ -229,8 +232,8 @@ void MpiCollective::addReduction(size_t number, BatchBuilder &first,
   }
 }
 
-llvm::Error MpiCollective::start(llvm::ArrayRef<const void *> sources,
-                                 llvm::ArrayRef<void *> destinations) {
+llvm::Error MessageCollective::start(llvm::ArrayRef<const void *> sources,
+                                     llvm::ArrayRef<void *> destinations) {
   for (size_t i = 0; i < specs.size(); ++i) {
     buffers[sourceOf(i)] = const_cast<void *>(sources[i]);
     buffers[destinationOf(i)] = destinations[i];
@@ -248,7 +251,7 @@ llvm::Error MpiCollective::start(llvm::ArrayRef<const void *> sources,
   return llvm::Error::success();
 }
 
-llvm::Error MpiCollective::wait() {
+llvm::Error MessageCollective::wait() {
   auto describeThis = [&] { return describe(); };
   if (overlaps)
     link->endOverlap();
@@ -270,7 +273,7 @@ llvm::Error MpiCollective::wait() {
   return link->wait(secondStep, describeThis);
 }
 
-void MpiCollective::reducePart(size_t number) {
+void MessageCollective::reducePart(size_t number) {
   const Part &part = parts[number];
   int64_t size = byteSize(specs[number].dtype);
   const auto *source = static_cast<const uint8_t *>(buffers[sourceOf(number)]);
@@ -292,14 +295,14 @@ void MpiCollective::reducePart(size_t number) {
 } // namespace
 
 llvm::Expected<std::unique_ptr<Operation>>
-makeMpiCollective(std::shared_ptr<MpiLink> link,
-                  std::shared_ptr<MpiGroup> group, const CollectiveSpecs &specs,
-                  const std::string &name) {
-  auto made = std::make_unique<MpiCollective>(std::move(link), std::move(group),
-                                              specs, name);
+makeMessageCollective(std::shared_ptr<MessageLink> link,
+                      std::shared_ptr<MessageGroup> group,
+                      const CollectiveSpecs &specs, const std::string &name) {
+  auto made = std::make_unique<MessageCollective>(
+      std::move(link), std::move(group), specs, name);
   if (llvm::Error error = made->prepare())
     return error;
   return made;
 }
 
-} // namespace ax::rt::mpi
+} // namespace ax::rt::messages

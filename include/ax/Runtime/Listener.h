@@ -1,7 +1,7 @@
-//===- Listener.h - Where process 0 is found --------------------*- C++ -*-===//
+//===- Listener.h - Where a process is found --------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AX_RUNTIME_CONTROL_LISTENER_H
-#define AX_RUNTIME_CONTROL_LISTENER_H
+#ifndef AX_RUNTIME_LISTENER_H
+#define AX_RUNTIME_LISTENER_H
 
 #include "ax/Runtime/Control.h"
 
@@ -14,8 +14,12 @@ struct Listener {
 };
 
 /// `address` is that of ControlOptions. A Usage error where it is none of this
-/// host's, or is in use.
+/// host's, or is in use. The key is a random one.
 llvm::Expected<Listener> listenAt(llvm::StringRef address);
+
+/// Returns the addresses of a host in digits. A Usage error where there is
+/// none.
+llvm::Expected<std::vector<std::string>> resolveHost(const std::string &name);
 
 /// Process 0 has a connection of each other process, and may have to be allowed
 /// more open files. A Usage error where it cannot have as many.
@@ -31,4 +35,4 @@ void refuseStrangers(int socket);
 
 } // namespace ax::rt::control
 
-#endif // AX_RUNTIME_CONTROL_LISTENER_H
+#endif // AX_RUNTIME_LISTENER_H

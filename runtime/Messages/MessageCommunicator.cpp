@@ -1,21 +1,23 @@
-//===- MpiCommunicator.cpp - Ranks that are processes ---------------------===//
+//===- MessageCommunicator.cpp - Ranks that are processes -----------------===//
+//---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "MpiLink.h"
+#include "MessageLink.h"
 
+#include "ax/Runtime/MessageCommunicator.h"
 #include "ax/Support/Error.h"
 
 #include <algorithm>
 #include <set>
 
-namespace ax::rt::mpi {
+namespace ax::rt::messages {
 
 namespace {
 
-class MpiMessage : public Operation {
+class Message : public Operation {
 public:
-  MpiMessage(std::shared_ptr<MpiLink> link, Batch batch, bool isSend,
-             std::string name)
+  Message(std::shared_ptr<MessageLink> link, Batch batch, bool isSend,
+          std::string name)
       : link(std::move(link)), batch(std::move(batch)), isSend(isSend),
         name(std::move(name)) {}
 
@@ -34,15 +36,15 @@ private:
     return (isSend ? "send '" : "receive '") + name + "'";
   }
 
-  std::shared_ptr<MpiLink> link;
+  std::shared_ptr<MessageLink> link;
   Batch batch;
   bool isSend;
   std::string name;
 };
 
-class MpiCommunicator : public Communicator {
+class MessageCommunicator : public Communicator {
 public:
-  explicit MpiCommunicator(std::shared_ptr<MpiLink> link)
+  explicit MessageCommunicator(std::shared_ptr<MessageLink> link)
       : link(std::move(link)) {}
 
   int32_t getRank() const override { return link->getRank(); }
@@ -59,7 +61,7 @@ public:
     auto state = link->joinGroup(ranks.vec());
     if (!state)
       return state.takeError();
-    return std::make_shared<MpiGroup>(
+    return std::make_shared<MessageGroup>(
         ranks.vec(), static_cast<int32_t>(mine - ranks.begin()),
         std::move(*state));
   }
@@ -71,8 +73,8 @@ public:
       return makeErrorf(ExitCode::RunFailed, "rank {0}: '{1}' ({2}): {3}",
                         getRank(), name, specs.empty() ? "" : toString(specs),
                         fault);
-    return makeMpiCollective(link, std::static_pointer_cast<MpiGroup>(group),
-                             specs, name);
+    return makeMessageCollective(
+        link, std::static_pointer_cast<MessageGroup>(group), specs, name);
   }
 
   llvm::Expected<std::unique_ptr<Operation>>
@@ -88,7 +90,7 @@ public:
 
   llvm::Error barrier(Group &group) override {
     auto describe = [] { return std::string("barrier"); };
-    const Batch &batch = static_cast<MpiGroup &>(group).state->barrier;
+    const Batch &batch = static_cast<MessageGroup &>(group).state->barrier;
     void *nothing = nullptr;
     if (llvm::Error error = link->start(batch, nothing, describe))
       return error;
@@ -112,21 +114,50 @@ private:
       builder.addSend(peer, static_cast<int32_t>(tag), 0, 0, bytes);
     else
       builder.addReceive(peer, static_cast<int32_t>(tag), 0, 0, bytes);
-    auto batch =
-        Batch::create(link->getMpi(), link->getMessages(), std::move(builder));
+    auto batch = Batch::create(link->getCarrier(), link->getMessages(),
+                               std::move(builder));
     if (!batch)
       return batch.takeError();
-    return std::make_unique<MpiMessage>(link, std::move(*batch), isSend, name);
+    return std::make_unique<Message>(link, std::move(*batch), isSend, name);
   }
 
-  std::shared_ptr<MpiLink> link;
+  std::shared_ptr<MessageLink> link;
 };
 
 } // namespace
 
-std::unique_ptr<Communicator>
-makeMpiCommunicator(std::shared_ptr<MpiLink> link) {
-  return std::make_unique<MpiCommunicator>(std::move(link));
+} // namespace ax::rt::messages
+
+namespace ax::rt {
+
+using namespace messages;
+
+llvm::Expected<std::unique_ptr<Communicator>>
+createMessageCommunicator(const AxMessageTable &carrier,
+                          const ProcessPlace &place, int32_t numRanks,
+                          const CommunicatorOptions &options) {
+  if (place.process >= numRanks || numRanks > place.numProcesses)
+    return makeErrorf(
+        ExitCode::Usage,
+        "process {0} of {1} cannot be one of {2} ranks; start one "
+        "process for each rank",
+        place.process, place.numProcesses, numRanks);
+  auto link = MessageLink::create(carrier, place, numRanks, options);
+  if (!link)
+    return link.takeError();
+  return std::make_unique<MessageCommunicator>(std::move(*link));
 }
 
-} // namespace ax::rt::mpi
+llvm::Error checkProcesses(llvm::StringRef name, const ProcessPlace &place,
+                           int32_t numRanks,
+                           const CommunicatorOptions &options) {
+  if (options.ranks == std::vector<int32_t>{place.process} &&
+      numRanks == place.numProcesses)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "{0} processes run {1} ranks: communicator '{2}' needs one "
+                    "process for each rank",
+                    place.numProcesses, numRanks, name);
+}
+
+} // namespace ax::rt
