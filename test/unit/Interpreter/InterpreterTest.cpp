@@ -436,9 +436,10 @@ TEST(Program, WrongInputIsRefused) {
 }
 
 TEST(Elements, RoundTrips) {
-  for (DType type : {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8,
-                     DType::I16, DType::I32, DType::I64, DType::U8, DType::U16,
-                     DType::U32, DType::U64, DType::Bool})
+  for (DType type :
+       {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::I16,
+        DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64,
+        DType::Bool, DType::F8E4M3FN, DType::F8E5M2})
     for (const HostTensor &x :
          {i64({3, 3}, {1, 0, 3, 0, 0, 6, 7, 8, 9}), i64({2, 2}, {1, 1, 1, 1}),
           i64({}, {1}), i64({1}, {0}), i64({0, 3}, {}), i64({2}, {0, 0})}) {
