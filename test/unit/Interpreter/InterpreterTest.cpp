@@ -66,6 +66,26 @@ TEST(Elementwise, NarrowFloatsRoundOnce) {
                {260});
 }
 
+/// Of any two types of eight bits: exact products, summed up in f32.
+TEST(Contraction, FactorsOfEightBits) {
+  HostTensor x = f32({1, 3}, {448, 1.125, 0.001953125});
+  HostTensor w = f32({3, 1}, {57344, 0.5, 0.25});
+  for (auto [ofX, ofW, sum] :
+       {std::tuple(DType::F8E4M3FN, DType::F8E5M2, 25690112.5625),
+        {DType::F8E5M2, DType::F8E4M3FN, 448 * 448 + 0.5 + 0.00048828125},
+        {DType::F8E4M3FN, DType::F8E4M3FN, 448 * 448 + 0.5625}}) {
+    HostTensor a = x.cast(ofX), b = w.cast(ofW);
+    std::string types = " : " + typeText(toTensorType(a, &testContext())) +
+                        ", " + typeText(toTensorType(b, &testContext())) +
+                        " -> tensor<1x1xf32>";
+    for (const char *op :
+         {"%r = ax.linear %x0, %x1",
+          "%r = ax.dot %x0, %x1 batch [] x [] contract [1] x [0]"})
+      expectValues(run(op + types, {a, b}, "tensor<1x1xf32>"),
+                   {static_cast<float>(sum)});
+  }
+}
+
 TEST(Elementwise, BinaryBroadcasts) {
   expectValues(binary("sub", f32({2, 1}, {1, 2}), f32({3}, {10, 20, 30}),
                       "tensor<2x3xf32>"),
