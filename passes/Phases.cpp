@@ -72,6 +72,7 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
                                  training.trainable.end());
   plan.addPass(createDifferentiate(differentiate));
   addNormalizePhase(manager);
+  manager.nest<PlanOp>().addPass(createSetFloat8({training.precision}));
   manager.nest<PlanOp>().addPass(createSetPrecision({training.precision}));
   AddOptimizerOptions optimizer;
   optimizer.optimizer = training.optimizer;

@@ -36,7 +36,9 @@ typedef enum AxDType {
   AX_U16,
   AX_U32,
   AX_U64,
-  AX_BOOL /* one byte, 0 or 1 */
+  AX_BOOL, /* one byte, 0 or 1 */
+  AX_F8E4M3FN,
+  AX_F8E5M2
 } AxDType;
 
 /* Name, type and global shape of an input or output. Owned by the session. */

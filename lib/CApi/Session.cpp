@@ -28,7 +28,8 @@ int capi::fail(llvm::Error error) {
 
 static_assert(AX_BOOL == static_cast<int>(DType::Bool) &&
                   AX_I64 == static_cast<int>(DType::I64) &&
-                  AX_U64 == static_cast<int>(DType::U64),
+                  AX_U64 == static_cast<int>(DType::U64) &&
+                  AX_F8E5M2 == static_cast<int>(DType::F8E5M2),
               "the C names follow DType");
 
 static std::vector<AxPort> portsOf(const std::vector<rt::Port> &ports) {

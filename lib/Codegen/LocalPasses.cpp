@@ -22,6 +22,8 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels, bool gpu) {
   passes.push_back(createWriteTransposed());
   passes.push_back(createOrderProducts());
   passes.push_back(createMergeEqual());
+  // Behind that: what is widened twice is not kept from one to the other.
+  passes.push_back(createWidenFactors({gpu}));
   if (gpu)
     passes.push_back(createSplitReductions());
   passes.push_back(createFuse({separateKernels, gpu}));

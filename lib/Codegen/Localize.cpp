@@ -157,14 +157,14 @@ Value Localizer::stored(StoreOp store) {
   return local;
 }
 
-/// The first micro-batch starts the sum.
-Value Localizer::addedUp(Value addend, Value sum) {
+/// The first micro-batch starts the sum, or the maximum.
+Value Localizer::addedUp(Value addend, Value sum, BinaryKind kind) {
   sharding::SubAxes slices;
   for (const sharding::Axis &axis : mesh.getAxes())
     if (axis.inTime && axis.size > 1)
       slices.push_back(mesh.whole(axis.name));
   Value isFirst = compare(CompareKind::eq, axisIndex(slices), constantInt(0));
-  return select(isFirst, addend, binary(BinaryKind::add, sum, addend));
+  return select(isFirst, addend, binary(kind, sum, addend));
 }
 
 /// Results that go to an output, to other lists of the stage, or into a state
@@ -233,10 +233,14 @@ llvm::Expected<OwningOpRef<LocalStageOp>> Localizer::run(StageOp stage) {
   for (Value value : body.getTerminator()->getOperands())
     returned.push_back(mapping.lookup(value));
   builder.setLoc(stage.getLoc());
-  for (auto [i, number] : llvm::enumerate(accumulated))
+  for (auto [i, number] : llvm::enumerate(accumulated)) {
+    bool isSum = layoutOf(stage.getResult(number)).partialKind ==
+                 sharding::ReduceKind::Sum;
     returned[number] =
         addedUp(returned[number],
-                block.getArgument(arguments.size() - accumulated.size() + i));
+                block.getArgument(arguments.size() - accumulated.size() + i),
+                isSum ? BinaryKind::add : BinaryKind::max);
+  }
   for (auto store : body.getOps<StoreOp>())
     returned.push_back(this->stored(store));
   builder.setLoc(stage.getLoc());

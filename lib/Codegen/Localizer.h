@@ -61,7 +61,7 @@ private:
   void widenOperands(mlir::Operation *local);
   void widenMemory(mlir::Operation *op, mlir::Operation *local);
   mlir::Value stored(StoreOp store);
-  mlir::Value addedUp(mlir::Value addend, mlir::Value sum);
+  mlir::Value addedUp(mlir::Value addend, mlir::Value sum, BinaryKind kind);
   llvm::Error fault(mlir::Operation *op, const llvm::Twine &message);
 
   // LocalizeOps.cpp

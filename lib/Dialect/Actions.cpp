@@ -56,15 +56,15 @@ sharding::SubAxes ax::inTime(const sharding::SubAxes &axes,
   return found;
 }
 
-bool ax::isSummedOverTime(const sharding::Layout &layout,
-                          const sharding::Mesh &mesh) {
+bool ax::isReducedOverTime(const sharding::Layout &layout,
+                           const sharding::Mesh &mesh) {
   sharding::SubAxes axes = inTime(layout.partial, mesh);
-  return !axes.empty() && layout.partialKind == sharding::ReduceKind::Sum &&
+  return !axes.empty() && layout.partialKind != sharding::ReduceKind::Min &&
          sharding::numParts(axes) == mesh.numTimeSlices();
 }
 
 bool ax::isAccumulated(OpResult result, const sharding::Mesh &mesh) {
-  return isSummedOverTime(getLayout(tensorType(result), mesh), mesh) &&
+  return isReducedOverTime(getLayout(tensorType(result), mesh), mesh) &&
          llvm::any_of(result.getUsers(), [](Operation *user) {
            auto stage = dyn_cast<StageOp>(user);
            auto kind = stage ? actionOf(stage) : std::nullopt;

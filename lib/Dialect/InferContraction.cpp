@@ -5,9 +5,23 @@
 using namespace mlir;
 using namespace ax;
 
+/// Factors have one type, but that those of eight bits may have two.
+static LogicalResult checkFactors(std::optional<Location> location, Value a,
+                                  Value b) {
+  if (isFloat8(elementOf(a)) && isFloat8(elementOf(b)))
+    return success();
+  return checkElements(location, {a, b});
+}
+
+/// What their products are added up to.
+static Type sumOf(Value factor) {
+  Type element = elementOf(factor);
+  return isFloat8(element) ? Float32Type::get(element.getContext()) : element;
+}
+
 AX_INFER(DotOp) {
   ArrayRef<int64_t> lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs());
-  if (failed(checkElements(location, {op.getLhs(), op.getRhs()})))
+  if (failed(checkFactors(location, op.getLhs(), op.getRhs())))
     return failure();
   SmallVector<int64_t> shape;
   SmallVector<bool> lhsUsed(lhs.size()), rhsUsed(rhs.size());
@@ -40,7 +54,7 @@ AX_INFER(DotOp) {
   for (auto [i, size] : llvm::enumerate(rhs))
     if (!rhsUsed[i])
       shape.push_back(size);
-  return checkedGive(location, types, shape, elementOf(op.getLhs()));
+  return checkedGive(location, types, shape, sumOf(op.getLhs()));
 }
 
 int64_t LinearOp::getK() { return shapeOf(getW())[getTransposeW() ? 1 : 0]; }
@@ -65,7 +79,7 @@ AX_INFER(LinearOp) {
     return emitOptionalError(location,
                              "needs x of rank >= 1 and w of rank 2, got ",
                              op.getX().getType(), " and ", op.getW().getType());
-  if (failed(checkElements(location, {op.getX(), op.getW()})))
+  if (failed(checkFactors(location, op.getX(), op.getW())))
     return failure();
   int64_t k = w[op.getTransposeW() ? 1 : 0], n = w[op.getTransposeW() ? 0 : 1];
   if (x.back() != k)
@@ -73,7 +87,7 @@ AX_INFER(LinearOp) {
                              " features, the weight takes ", k);
   SmallVector<int64_t> shape(x);
   shape.back() = n;
-  return checkedGive(location, types, shape, elementOf(op.getX()));
+  return checkedGive(location, types, shape, sumOf(op.getX()));
 }
 
 static bool isPad(int64_t size) { return size >= -maxPad && size <= maxPad; }

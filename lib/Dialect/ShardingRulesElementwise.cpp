@@ -79,7 +79,8 @@ Rule CastOp::getShardingRule() {
   RuleBuilder builder = elementwise(*this);
   auto from = dyn_cast<FloatType>(tensorType(getOperand()).getElementType());
   auto to = dyn_cast<FloatType>(tensorType(getResult()).getElementType());
-  if (!from || !to)
+  // Floats of eight bits saturate, and are no addends.
+  if (!from || !to || isFloat8(from) || isFloat8(to))
     return builder.take();
   builder.passMaxMin();
   // Addends keep at most f32 (ax-sum-partials): where f64 is narrowed, only the

@@ -112,9 +112,9 @@ defm dropout : Value<
   "probabilities, and Linears before the sum with the residual",
   help3_training, [Number]>;
 defm precision : Value<
-  "precision", "fp32|bf16|fp16",
+  "precision", "fp32|bf16|fp16|fp8(...)",
   "Of Linears, products and convolutions; weights, sums of gradients and the "
-  "optimizer stay in fp32", help3_training, [], "fp32,bf16,fp16">;
+  "optimizer stay in fp32", help3_training, [Suggested], "fp32,bf16,fp16,fp8">;
 defm batchnorm : Value<
   "batchnorm", "train|frozen",
   "BatchNormalization by the batch's statistics (train) or the running ones "

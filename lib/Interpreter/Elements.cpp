@@ -19,6 +19,10 @@ std::optional<DType> toDType(Type elementType) {
     return DType::F16;
   if (elementType.isBF16())
     return DType::BF16;
+  if (isa<Float8E4M3FNType>(elementType))
+    return DType::F8E4M3FN;
+  if (isa<Float8E5M2Type>(elementType))
+    return DType::F8E5M2;
   auto integer = dyn_cast<IntegerType>(elementType);
   if (!integer)
     return std::nullopt;
@@ -49,6 +53,10 @@ Type toElementType(DType type, MLIRContext *context) {
     return Float16Type::get(context);
   case DType::BF16:
     return BFloat16Type::get(context);
+  case DType::F8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case DType::F8E5M2:
+    return Float8E5M2Type::get(context);
   default:
     break;
   }

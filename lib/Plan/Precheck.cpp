@@ -66,7 +66,7 @@ llvm::Error precheckText(llvm::StringRef text, llvm::StringRef name) {
 
 /// Whether ranks compute with such elements.
 static bool isElementType(Type type) {
-  if (type.isF16() || type.isBF16() || type.isF32() || type.isF64())
+  if (isNarrowFloat(type) || type.isF32() || type.isF64())
     return true;
   auto integer = dyn_cast<IntegerType>(type);
   return integer && !integer.isSigned() &&

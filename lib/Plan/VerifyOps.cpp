@@ -164,7 +164,7 @@ void OpVerifier::verifyNoPipe() {
 /// What is done once a step works on sums over all micro-batches.
 static bool isSliced(const Layout &layout, const Mesh &mesh) {
   return !inTime(layout.usedAxes(), mesh).empty() &&
-         (!isSummedOverTime(layout, mesh) ||
+         (!isReducedOverTime(layout, mesh) ||
           inTime(layout.usedAxes(), mesh) != inTime(layout.partial, mesh));
 }
 

@@ -100,7 +100,8 @@ statesOf(Value value, bool withConditions,
       if (conditions)
         conditions->push_back(originOf(op->getOperand(0)));
     } else if (isa_and_nonnull<BinaryOp, UnaryOp, CastOp, ReshapeOp,
-                               TransposeOp, BroadcastOp>(op) ||
+                               TransposeOp, BroadcastOp, SliceOp, ConcatOp>(
+                   op) ||
                (withConditions && isa_and_nonnull<CompareOp>(op))) {
       llvm::append_range(left, op->getOperands());
     }
@@ -205,6 +206,12 @@ void StoreVerifier::verifyNothingIsInVain() {
     }
     made.erase(state);
     used.insert_range(made);
+  });
+  // Scales of what is rounded to eight bits: of many, no weight is made
+  // element by element.
+  program.walk([&](CastOp cast) {
+    if (isFloat8(tensorType(cast).getElementType()))
+      used.insert_range(statesOf(cast.getOperand(), true));
   });
   auto plan = cast<PlanOp>(program->getParentOp());
   for (auto state : plan.getBody().getOps<StateOp>()) {

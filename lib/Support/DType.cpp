@@ -41,6 +41,10 @@ const char *toString(DType type) {
     return "u64";
   case DType::Bool:
     return "bool";
+  case DType::F8E4M3FN:
+    return "f8E4M3FN";
+  case DType::F8E5M2:
+    return "f8E5M2";
   }
   __builtin_unreachable();
 }
@@ -60,12 +64,14 @@ std::optional<DType> parseDType(llvm::StringRef name) {
       .Case("u32", DType::U32)
       .Case("u64", DType::U64)
       .Case("bool", DType::Bool)
+      .Case("f8E4M3FN", DType::F8E4M3FN)
+      .Case("f8E5M2", DType::F8E5M2)
       .Default(std::nullopt);
 }
 
 bool isFloat(DType type) {
   return type == DType::F32 || type == DType::F64 || type == DType::F16 ||
-         type == DType::BF16;
+         type == DType::BF16 || isFloat8(type);
 }
 
 bool isInteger(DType type) { return !isFloat(type) && type != DType::Bool; }

@@ -68,6 +68,8 @@ double toDouble(T value) {
 }
 double toDouble(Float16 value) { return static_cast<float>(value); }
 double toDouble(BFloat16 value) { return static_cast<float>(value); }
+double toDouble(Float8E4M3FN value) { return static_cast<float>(value); }
+double toDouble(Float8E5M2 value) { return static_cast<float>(value); }
 
 } // namespace
 

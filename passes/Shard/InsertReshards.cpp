@@ -68,14 +68,19 @@ static Layout withPartial(Layout layout, const SubAxes &axes, bool there) {
   return canonicalize(std::move(layout));
 }
 
-/// Sums over slices in time by themselves: before all else, so that the rest is
-/// done once a step; or after it, where what remains of it is smaller (`late`,
-/// and something is scattered).
+/// Whether slices in time make it of what they have had before.
+static bool isKeptInTime(const Layout &layout) {
+  return layout.partialKind != ReduceKind::Min;
+}
+
+/// Reductions over slices in time by themselves: before all else, so that the
+/// rest is done once a step; or after it, where what remains of it is smaller
+/// (`late`, and something is scattered).
 static std::vector<Step> withTimeApart(const Reshard &reshard, const Mesh &mesh,
                                        bool late) {
   const Layout &to = reshard.steps.back().result;
   SubAxes time = inTime(withoutAxes(reshard.from.partial, to.partial), mesh);
-  if (time.empty() || reshard.from.partialKind != ReduceKind::Sum)
+  if (time.empty() || !isKeptInTime(reshard.from))
     return reshard.steps;
   late &= llvm::any_of(reshard.steps, [](const Step &step) {
     return step.kind == StepKind::ReduceScatter;
@@ -212,10 +217,10 @@ LogicalResult Inserter::insert(const Resharding &found) {
             ? StringAttr()
             : StringAttr::get(program.getContext(), reshard.cause);
     for (const Step &step : withTimeApart(reshard, mesh, zero > 1)) {
-      bool isSum = trains && step.kind == StepKind::AllReduce &&
-                   reshard.from.partialKind == ReduceKind::Sum;
+      bool isKept = trains && step.kind == StepKind::AllReduce &&
+                    isKeptInTime(reshard.from);
       if (!inTime(step.axes, mesh).empty() && step.kind != StepKind::AllSlice &&
-          !isSum)
+          !isKept)
         return first->emitError()
                << "needs all of the batch at once (" << toString(step.kind)
                << " in time" << (reshard.cause.empty() ? "" : ", because ")

@@ -34,11 +34,16 @@ void ax::markBackward(ProgramOp program, ArrayRef<Value> forward) {
   for (Operation &op : block.without_terminator())
     if (markedAction(&op) == Action::Forward && jumps(&op))
       needed.insert_range(op.getResults());
+    else if (markedAction(&op) == Action::Update)
+      for (Value operand : op.getOperands())
+        if (Operation *maker = operand.getDefiningOp();
+            maker && markedAction(maker) == Action::Forward)
+          needed.insert(operand);
   for (size_t i = 0; i < needed.size(); ++i)
     if (Operation *op = needed[i].getDefiningOp())
       needed.insert_range(op->getOperands());
   for (Operation &op : block.without_terminator()) {
-    if (isSource(&op))
+    if (isSource(&op) || markedAction(&op) == Action::Update)
       continue;
     if (llvm::any_of(op.getResults(),
                      [&](Value result) { return needed.contains(result); }))

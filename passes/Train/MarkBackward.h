@@ -12,8 +12,9 @@ namespace ax {
 bool jumps(mlir::Operation *op);
 
 /// Marks as B what neither `forward` nor the program's results depend on, and
-/// nothing else: rewriting shares operations between the two. Jumps that are
-/// in the forward pass stay there, though only gradients may need them.
+/// nothing else but what is U: rewriting shares operations between the two.
+/// Jumps that are in the forward pass stay there, though only gradients may
+/// need them, and so does what U takes from it.
 void markBackward(ProgramOp program, llvm::ArrayRef<mlir::Value> forward);
 
 } // namespace ax

@@ -29,7 +29,7 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
       for (Operation &op :
            llvm::make_early_inc_range(program.getBody().front()))
         if (op.getNumResults() > 0 && elementType(op.getResult(0)).isF32()) {
-          if (isa<LinearOp, DotOp, ConvOp>(op))
+          if (isa<LinearOp, DotOp, ConvOp>(op) && !hasFloat8(&op))
             narrow(&op);
           // Its operands stay: a mask of large numbers would be lost.
           else if (auto attention = dyn_cast<AttentionGradientOp>(op))
@@ -39,8 +39,13 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
 
   Type getNarrow() {
     Builder types(&getContext());
-    return type.type == Precision::BF16 ? Type(types.getBF16Type())
-                                        : Type(types.getF16Type());
+    return type.type == Precision::FP16 ? Type(types.getF16Type())
+                                        : Type(types.getBF16Type());
+  }
+
+  /// ax-set-float8 has rounded its factors.
+  static bool hasFloat8(Operation *op) {
+    return isFloat8(elementType(op->getOperand(0)));
   }
 
   static Value castTo(OpBuilder &builder, Value value, Type element) {

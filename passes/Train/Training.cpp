@@ -20,18 +20,37 @@ llvm::Expected<Decimal> Decimal::parse(llvm::StringRef text) {
 std::string Decimal::toText() const { return shortest(value); }
 
 llvm::Expected<Precision> Precision::parse(llvm::StringRef text) {
-  auto type = llvm::StringSwitch<std::optional<Type>>(text)
+  auto type = llvm::StringSwitch<std::optional<Type>>(text.split('(').first)
                   .Case("fp32", FP32)
                   .Case("bf16", BF16)
                   .Case("fp16", FP16)
+                  .Case("fp8", FP8)
                   .Default(std::nullopt);
-  if (!type)
-    return makeError(ExitCode::Usage, "expected fp32, bf16 or fp16");
-  return Precision{*type};
+  if (!type || (type != FP8 && text.contains('(')))
+    return makeError(ExitCode::Usage, "expected fp32, bf16, fp16 or fp8(...)");
+  Precision result;
+  result.type = *type;
+  if (type != FP8)
+    return result;
+  llvm::Expected<Float8Recipe> recipe = Float8Recipe::parse(text);
+  if (!recipe)
+    return recipe.takeError();
+  result.float8 = std::move(*recipe);
+  return result;
 }
 
 std::string Precision::toText() const {
-  return type == FP32 ? "fp32" : type == BF16 ? "bf16" : "fp16";
+  switch (type) {
+  case FP32:
+    return "fp32";
+  case BF16:
+    return "bf16";
+  case FP16:
+    return "fp16";
+  case FP8:
+    return float8.text;
+  }
+  llvm_unreachable("a precision");
 }
 
 llvm::Expected<BatchNormMode> BatchNormMode::parse(llvm::StringRef text) {

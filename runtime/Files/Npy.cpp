@@ -129,6 +129,8 @@ constexpr DescrName descrNames[] = {
     {DType::I32, "i4"},  {DType::I64, "i8"}, {DType::U8, "u1"},
     {DType::U16, "u2"},  {DType::U32, "u4"}, {DType::U64, "u8"},
     {DType::Bool, "b1"}};
+/// As ml_dtypes writes either of eight bits: which of them, nobody reads.
+constexpr const char *float8Name = "V1";
 
 void swapBytes(uint8_t *bytes, int64_t count, int64_t size) {
   for (int64_t i = 0; i < count; ++i)
@@ -225,13 +227,18 @@ llvm::Expected<HostTensor> parseNpy(llvm::ArrayRef<uint8_t> bytes,
   return tensor;
 }
 
+static const char *descrName(DType type) {
+  for (const DescrName &known : descrNames)
+    if (known.type == type)
+      return known.name;
+  return float8Name;
+}
+
 std::string npyHeader(const HostTensor &tensor) {
-  const auto *known = std::find_if(
-      std::begin(descrNames), std::end(descrNames),
-      [&](const DescrName &d) { return tensor.getType() == d.type; });
   bool single = byteSize(tensor.getType()) == 1;
   std::string dict = std::string("{'descr': '") + (single ? "|" : "<") +
-                     known->name + "', 'fortran_order': False, 'shape': (";
+                     descrName(tensor.getType()) +
+                     "', 'fortran_order': False, 'shape': (";
   for (int64_t dim : tensor.getShape())
     dict += std::to_string(dim) + ", ";
   // (2, 3) but (2,)

@@ -22,13 +22,29 @@ static llvm::Error badFile(const llvm::Twine &path,
   return makeError(ExitCode::BadInput, "weights '" + path + "': " + message);
 }
 
+/// What the library calls f8E4M3FN and f8E5M2.
+static constexpr std::pair<const char *, const char *> float8Names = {
+    "F8_E4M3", "F8_E5M2"};
+
+static std::optional<DType> float8Type(llvm::StringRef name) {
+  if (name == float8Names.first)
+    return DType::F8E4M3FN;
+  if (name == float8Names.second)
+    return DType::F8E5M2;
+  return std::nullopt;
+}
+
 std::optional<DType> safetensorsType(llvm::StringRef name) {
+  if (std::optional<DType> type = float8Type(name))
+    return type;
   if (name != name.upper())
     return std::nullopt;
   return parseDType(name.lower());
 }
 
 std::string safetensorsName(DType type) {
+  if (isFloat8(type))
+    return type == DType::F8E5M2 ? float8Names.second : float8Names.first;
   return llvm::StringRef(toString(type)).upper();
 }
 

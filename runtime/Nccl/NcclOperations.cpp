@@ -36,6 +36,8 @@ ncclDataType_t toNccl(DType type) {
     return ncclUint64;
   case DType::I16:
   case DType::U16:
+  case DType::F8E4M3FN:
+  case DType::F8E5M2:
     break;
   }
   llvm_unreachable("no type that can be reduced");

@@ -176,7 +176,9 @@ private:
 
 } // namespace
 
-bool canReduce(DType type) { return type != DType::I16 && type != DType::U16; }
+bool canReduce(DType type) {
+  return type != DType::I16 && type != DType::U16 && !isFloat8(type);
+}
 
 NcclPlan planNccl(const CollectiveSpec &spec, int32_t members, int32_t me,
                   int64_t scratch) {

@@ -18,7 +18,7 @@ namespace ax::rt::fields {
 template <typename Enum>
 constexpr int64_t count = 0;
 template <>
-inline constexpr int64_t count<DType> = static_cast<int64_t>(DType::Bool) + 1;
+inline constexpr int64_t count<DType> = static_cast<int64_t>(DType::F8E5M2) + 1;
 template <>
 inline constexpr int64_t count<sharding::ReduceKind> =
     static_cast<int64_t>(sharding::ReduceKind::Min) + 1;

@@ -108,6 +108,17 @@ def MergeEqual : Pass<"axl-merge-equal"> {
   let summary = "Unused operations are removed, equal ones done once";
 }
 
+def WidenFactors : Pass<"axl-widen-factors"> {
+  let summary = "Factors of eight bits become what libraries multiply";
+  let description = [{
+    Of Linears and products: f32 for processors, bf16 for GPUs, which both have all
+    of these numbers; the sums are f32 as before.
+  }];
+  let options = [
+    Option<"gpu", "gpu", "bool", "false", "bf16, and not f32">
+  ];
+}
+
 def SplitReductions : Pass<"axl-split-reductions"> {
   let summary = "Large reductions to few elements are done in two steps";
   let description = [{

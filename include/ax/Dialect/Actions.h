@@ -41,11 +41,11 @@ void setAction(StageOp stage, ActionKind kind);
 /// Sub-axes of `axes` that are in time.
 sharding::SubAxes inTime(const sharding::SubAxes &axes,
                          const sharding::Mesh &mesh);
-/// A sum that every slice of the axes in time adds to.
-bool isSummedOverTime(const sharding::Layout &layout,
-                      const sharding::Mesh &mesh);
-/// It is such a sum, and a list that runs once a step takes it: the slices'
-/// addends are added up where they are kept.
+/// A sum, or a maximum, that every slice of the axes in time takes part in.
+bool isReducedOverTime(const sharding::Layout &layout,
+                       const sharding::Mesh &mesh);
+/// It is such a one, and a list that runs once a step takes it: what the slices
+/// have is added up, or compared, where it is kept.
 bool isAccumulated(mlir::OpResult result, const sharding::Mesh &mesh);
 /// Keeps what other lists take of a stage for `slots` micro-batches.
 void setSlots(StageOp stage, const sharding::Mesh &mesh, int64_t slots);

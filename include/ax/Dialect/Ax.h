@@ -49,9 +49,14 @@ inline constexpr llvm::StringLiteral kData = "ax.data";
 /// Returns true when shapes and element types agree; layouts may differ.
 bool sameWithoutLayout(mlir::TypeRange lhs, mlir::TypeRange rhs);
 
-/// f16 and bf16: too coarse to add up in.
+/// Floats of eight bits: factors of products, whose results are f32.
+inline bool isFloat8(mlir::Type element) {
+  return mlir::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(element);
+}
+
+/// Floats of 16 and 8 bits: too coarse to add up in.
 inline bool isNarrowFloat(mlir::Type element) {
-  return element.isF16() || element.isBF16();
+  return element.isF16() || element.isBF16() || isFloat8(element);
 }
 
 /// Returns the same, but that f32 may stand for narrow floats.

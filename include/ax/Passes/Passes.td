@@ -219,17 +219,34 @@ def Differentiate : Pass<"ax-differentiate"> {
   ];
 }
 
+def SetFloat8 : Pass<"ax-set-float8", "::ax::PlanOp"> {
+  let summary = "Linears, and their gradients, with factors of eight bits";
+  let description = [{
+    With `fp8`, of a program that trains. A tensor is rounded times a scale that
+    goes by its largest magnitudes (amax) in the steps before; results are divided
+    by the scales of both factors. What is kept of a tensor is a new state,
+    `fp8.WEIGHT`, `fp8.NODE.input` or `fp8.NODE.gradient`: its scale, and then the
+    amax of each step, the last one first. Left out are Linears that patterns do
+    not name, and those of which a dimension is no multiple of 16.
+  }];
+  let options = [
+    Option<"type", "type", "::ax::Precision", "::ax::Precision()",
+           "fp8(format=e4m3,history=16), or another, which does nothing">
+  ];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def SetPrecision : Pass<"ax-set-precision", "::ax::PlanOp"> {
   let summary = "Contractions in a narrower type";
   let description = [{
     Of forward and backward pass: operands of Linears, products and convolutions
     are rounded, their results widened again; all else, and so every sum with a
     bias, every norm, softmax and loss, stays in f32, as do weights, gradients'
-    sums and the optimizer.
+    sums and the optimizer. With `fp8`, what ax-set-float8 has left is bf16.
   }];
   let options = [
     Option<"type", "type", "::ax::Precision", "::ax::Precision()",
-           "fp32, bf16 or fp16">
+           "fp32, bf16, fp16 or fp8">
   ];
   let dependentDialects = ["ax::AxDialect"];
 }

@@ -9,6 +9,7 @@
 #ifndef AX_PASSES_TRAINING_H
 #define AX_PASSES_TRAINING_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -105,10 +106,37 @@ struct FrozenRows {
   bool contains(llvm::StringRef name) const;
 };
 
-/// What contractions compute in: `fp32`, `bf16` or `fp16`.
+/// Of which Linears the factors have eight bits, and by which scales:
+/// `fp8(format=hybrid,margin=0,interval=1,history=1024,amax=max,include=A|B,`
+/// `exclude=C)`.
+struct Float8Recipe {
+  /// Gradients are f8E5M2, and not f8E4M3FN as what they are multiplied with.
+  bool isHybrid = true;
+  /// Scales are smaller by this power of two.
+  int64_t margin = 0;
+  /// Steps from one scale to the next.
+  int64_t interval = 1;
+  /// Steps whose amax is kept; scales go by the largest, or by the last one.
+  int64_t history = 1024;
+  bool mostRecent = false;
+  /// Globs over names of Linears, of their nodes and modules: all but these are
+  /// left out (if there are any), and these are.
+  std::vector<std::string> include, exclude;
+  std::string text = "fp8";
+
+  static llvm::Expected<Float8Recipe> parse(llvm::StringRef text);
+  /// Whether one of the globs matches one of the names.
+  static bool matches(llvm::ArrayRef<std::string> patterns,
+                      llvm::ArrayRef<llvm::StringRef> names);
+  bool contains(llvm::ArrayRef<llvm::StringRef> names) const;
+};
+
+/// What contractions compute in: `fp32`, `bf16`, `fp16` or `fp8(...)`.
 struct Precision {
-  enum Type { FP32, BF16, FP16 };
+  enum Type { FP32, BF16, FP16, FP8 };
   Type type = FP32;
+  /// Of FP8.
+  Float8Recipe float8;
 
   static llvm::Expected<Precision> parse(llvm::StringRef text);
   std::string toText() const;

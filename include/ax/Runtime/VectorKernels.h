@@ -23,7 +23,7 @@ using ReduceFn = void (*)(const void *const *sources, int32_t numSources,
 
 enum class ReduceOp { Sum, Max, Min };
 constexpr int numReduceOps = 3;
-constexpr int numDTypes = 13;
+constexpr int numDTypes = 15;
 
 /// c = a b, row-major: a has rows x k, b has k x n, c has rows x n elements. a
 /// and c are dense; b's rows are `bStride` elements apart.

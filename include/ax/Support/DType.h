@@ -3,7 +3,7 @@
 #ifndef AX_SUPPORT_DTYPE_H
 #define AX_SUPPORT_DTYPE_H
 
-#include "ax/Support/Float16.h"
+#include "ax/Support/Float8.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -28,16 +28,22 @@ enum class DType : uint8_t {
   U32,
   U64,
   Bool,
+  F8E4M3FN,
+  F8E5M2,
 };
 
 /// Bytes of one element.
 int64_t byteSize(DType type);
-/// `f32`, `bf16`, `i64`, `u8`, `bool`.
+/// `f32`, `bf16`, `i64`, `u8`, `bool`, `f8E4M3FN`.
 const char *toString(DType type);
 /// Inverse of toString; nothing for any other text.
 std::optional<DType> parseDType(llvm::StringRef name);
 
 bool isFloat(DType type);
+/// The two of eight bits.
+inline bool isFloat8(DType type) {
+  return type == DType::F8E4M3FN || type == DType::F8E5M2;
+}
 /// Signed or unsigned integer; not Bool.
 bool isInteger(DType type);
 bool isUnsigned(DType type);
@@ -47,8 +53,8 @@ struct TypeTag {
   using type = T;
 };
 
-/// The C++ type of the elements: Float16 and BFloat16 convert from and to
-/// float; Bool is `bool`.
+/// The C++ type of the elements: Float16, BFloat16 and those of 8 bits convert
+/// from and to float; Bool is `bool`.
 template <typename T>
 constexpr DType dtypeOf();
 
@@ -83,6 +89,10 @@ decltype(auto) visitDType(DType type, Fn &&fn) {
     return fn(TypeTag<uint64_t>());
   case DType::Bool:
     return fn(TypeTag<bool>());
+  case DType::F8E4M3FN:
+    return fn(TypeTag<Float8E4M3FN>());
+  case DType::F8E5M2:
+    return fn(TypeTag<Float8E5M2>());
   }
   __builtin_unreachable();
 }
@@ -138,6 +148,14 @@ constexpr DType dtypeOf<uint64_t>() {
 template <>
 constexpr DType dtypeOf<bool>() {
   return DType::Bool;
+}
+template <>
+constexpr DType dtypeOf<Float8E4M3FN>() {
+  return DType::F8E4M3FN;
+}
+template <>
+constexpr DType dtypeOf<Float8E5M2>() {
+  return DType::F8E5M2;
 }
 
 } // namespace ax

@@ -53,7 +53,7 @@ void decomposeArgReduce(ArgReduceOp op) {
   };
   // Wider floats are as good to compare, and reductions are done in them.
   Type element = type.getElementType();
-  if (element.isF16() || element.isBF16()) {
+  if (isNarrowFloat(element)) {
     element = b.getF32Type();
     x = CastOp::create(b, loc, with(type.getShape(), element), x);
   }
@@ -88,7 +88,7 @@ void decomposeArgReduce(ArgReduceOp op) {
   op.erase();
 }
 
-/// f16 and bf16 are too coarse to accumulate in.
+/// Narrow floats are too coarse to accumulate in.
 void widenAccumulation(Operation *op) {
   Type element = tensorType(op->getOperand(0)).getElementType();
   if (!isNarrowFloat(element))

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ElementOps.h"
+#include "Float8Ops.h"
 #include "ScalarMath.h"
 #include "UnaryFunctions.h"
 
@@ -187,10 +188,12 @@ Value Ops::binary(BinaryKind kind, Value x, Value y) {
   llvm_unreachable("unknown BinaryKind");
 }
 
-/// f16 or bf16 to f32.
-Value widen(OpBuilder &b, Bf16 bf16, Value x) {
+/// A narrow float to f32.
+Value widen(OpBuilder &b, Bf16 bf16, Value x, Type type) {
   Location loc = b.getUnknownLoc();
-  if (!x.getType().isBF16() || bf16 == Bf16::Native)
+  if (isFloat8(type))
+    return widenFloat8(b, x, type);
+  if (!type.isBF16() || bf16 == Bf16::Native)
     return arith::ExtFOp::create(b, loc, b.getF32Type(), x);
   Ops i(b, b.getI32Type());
   Value half = arith::BitcastOp::create(b, loc, b.getI16Type(), x);
@@ -199,9 +202,11 @@ Value widen(OpBuilder &b, Bf16 bf16, Value x) {
   return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
 }
 
-/// f32 to f16 or bf16, to nearest even.
+/// f32 to a narrow float, to nearest even.
 Value narrow(OpBuilder &b, Bf16 bf16, Value x, Type type) {
   Location loc = b.getUnknownLoc();
+  if (isFloat8(type))
+    return narrowToFloat8(b, x, type);
   if (!type.isBF16() || bf16 == Bf16::Native)
     return arith::TruncFOp::create(b, loc, type, x);
   // Few processors have the instruction, and it loses subnormals.
@@ -232,6 +237,8 @@ bool isKernelType(Type type) {
 Type scalarType(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
     return IntegerType::get(type.getContext(), integer.getWidth());
+  if (isFloat8(type))
+    return IntegerType::get(type.getContext(), 8);
   return type;
 }
 
@@ -265,7 +272,7 @@ Value toStorage(OpBuilder &b, Value x, Type type) {
 Value emitUnary(OpBuilder &b, Bf16 bf16, UnaryKind kind, Value x, Type type) {
   if (!isNarrowFloat(type))
     return emitUnaryFunction(b, kind, x, type);
-  Value y = emitUnaryFunction(b, kind, widen(b, bf16, x), b.getF32Type());
+  Value y = emitUnaryFunction(b, kind, widen(b, bf16, x, type), b.getF32Type());
   return y.getType().isF32() ? narrow(b, bf16, y, type) : y;
 }
 
@@ -275,15 +282,16 @@ Value emitBinary(OpBuilder &b, Bf16 bf16, BinaryKind kind, Value x, Value y,
     return Ops(b, type).binary(kind, x, y);
   return narrow(
       b, bf16,
-      Ops(b, b.getF32Type()).binary(kind, widen(b, bf16, x), widen(b, bf16, y)),
+      Ops(b, b.getF32Type())
+          .binary(kind, widen(b, bf16, x, type), widen(b, bf16, y, type)),
       type);
 }
 
 Value emitCompare(OpBuilder &b, Bf16 bf16, CompareKind kind, Value x, Value y,
                   Type type) {
   if (isNarrowFloat(type))
-    return emitCompare(b, bf16, kind, widen(b, bf16, x), widen(b, bf16, y),
-                       b.getF32Type());
+    return emitCompare(b, bf16, kind, widen(b, bf16, x, type),
+                       widen(b, bf16, y, type), b.getF32Type());
   Ops ops(b, type);
   using F = arith::CmpFPredicate;
   using I = arith::CmpIPredicate;
@@ -344,6 +352,13 @@ static Value floatToInteger(OpBuilder &b, Value x, Type to) {
 
 Value emitCast(OpBuilder &b, Bf16 bf16, Value x, Type from, Type to) {
   Location loc = b.getUnknownLoc();
+  if (from == to)
+    return x;
+  // By way of f32, which has all of their numbers.
+  if (isFloat8(from))
+    return emitCast(b, bf16, widenFloat8(b, x, from), b.getF32Type(), to);
+  if (isFloat8(to))
+    return narrowToFloat8(b, emitCast(b, bf16, x, from, b.getF32Type()), to);
   Type source = scalarType(from), target = scalarType(to);
   Ops ops(b, from);
   if (to.isInteger(1)) {
@@ -359,10 +374,10 @@ Value emitCast(OpBuilder &b, Bf16 bf16, Value x, Type from, Type to) {
     unsigned c = target.getIntOrFloatBitWidth();
     // f16 to bf16 and back goes through f32.
     if (a == c)
-      return narrow(b, bf16, widen(b, bf16, x), target);
+      return narrow(b, bf16, widen(b, bf16, x, source), target);
     if (a < c) {
       if (source.isBF16())
-        x = widen(b, bf16, x);
+        x = widen(b, bf16, x, source);
       return x.getType() == target
                  ? x
                  : Value(arith::ExtFOp::create(b, loc, target, x));
@@ -373,7 +388,8 @@ Value emitCast(OpBuilder &b, Bf16 bf16, Value x, Type from, Type to) {
                            : Value(arith::TruncFOp::create(b, loc, target, x));
   }
   if (ops.isFloat)
-    return floatToInteger(b, isNarrowFloat(source) ? widen(b, bf16, x) : x, to);
+    return floatToInteger(
+        b, isNarrowFloat(source) ? widen(b, bf16, x, source) : x, to);
   if (auto floatTarget = dyn_cast<FloatType>(target)) {
     // Narrow integers are exact in f32, from where rounding happens once.
     Type wide = isNarrowFloat(target) && source.getIntOrFloatBitWidth() <= 16
@@ -452,7 +468,9 @@ Value emitZero(OpBuilder &b, Type type) { return Ops(b, type).zero(); }
 Value emitConstant(OpBuilder &b, Attribute element, Type type) {
   Type scalar = scalarType(type);
   TypedAttr value;
-  if (auto number = dyn_cast<FloatAttr>(element))
+  if (auto number = dyn_cast<FloatAttr>(element); number && isFloat8(type))
+    value = IntegerAttr::get(scalar, number.getValue().bitcastToAPInt());
+  else if (number)
     value = FloatAttr::get(scalar, number.getValue());
   else
     value = IntegerAttr::get(scalar, cast<IntegerAttr>(element).getValue());

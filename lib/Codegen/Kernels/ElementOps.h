@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Scalars in kernels have signless types: what ax calls ui8 is an i8 that the
-// operation reads as unsigned. f16 and bf16 are computed in f32 and rounded
-// after each operation, as separate kernels would.
+// operation reads as unsigned, floats of eight bits are i8. Narrow floats are
+// computed in f32 and rounded after each operation, as separate kernels would.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_KERNELS_ELEMENTOPS_H

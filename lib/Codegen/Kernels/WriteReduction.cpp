@@ -114,9 +114,7 @@ private:
     scf::YieldOp::create(b, loc, ValueRange{nextRow, inRow});
   }
 
-  bool isNarrow() const {
-    return reduction.type.isF16() || reduction.type.isBF16();
-  }
+  bool isNarrow() const { return isNarrowFloat(reduction.type); }
   /// Truth values are compared as the bytes that they are.
   bool isBool() const { return reduction.type.isInteger(1); }
 

@@ -82,6 +82,7 @@ private:
   }
   void addResult(ResultRole role, Value value);
   LogicalResult storeUpdates();
+  void guardStores();
 
   /// One load of a state in the program: it has one layout.
   Value load(StateOp state) {
@@ -373,6 +374,7 @@ LogicalResult OptimizerAdder::run() {
                      std::numeric_limits<double>::infinity());
   };
   isFinite = t.binary(BinaryKind::logical_and, finite(loss), finite(norm));
+  guardStores();
   if (failed(storeUpdates()))
     return failure();
   plan.needVersion(PlanOp::rolesVersion);
@@ -424,6 +426,15 @@ LogicalResult OptimizerAdder::storeUpdates() {
     store(states.lookup<StateOp>(name), update);
   }
   return success();
+}
+
+/// What passes before store in any case, as they know of no condition.
+void OptimizerAdder::guardStores() {
+  for (StoreOp before :
+       llvm::to_vector(output->getBlock()->getOps<StoreOp>())) {
+    store(states.lookup<StateOp>(before.getState()), before.getOperand());
+    before.erase();
+  }
 }
 
 namespace {

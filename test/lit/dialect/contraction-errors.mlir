@@ -9,6 +9,24 @@
 // -----
 
 %x = ax.iota dim 0 : tensor<4x5xf32>
+%e = ax.cast %x : tensor<4x5xf32> -> tensor<4x5xf8E4M3FN>
+%h = ax.cast %x : tensor<4x5xf32> -> tensor<4x5xf16>
+// expected-error @+2 {{element types differ: 'f8E4M3FN' and 'f16'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.dot %e, %h batch [] x [] contract [1] x [1] : tensor<4x5xf8E4M3FN>, tensor<4x5xf16> -> tensor<4x4xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<4x5xf32>
+%e = ax.cast %x : tensor<4x5xf32> -> tensor<4x5xf8E4M3FN>
+%g = ax.cast %x : tensor<4x5xf32> -> tensor<4x5xf8E5M2>
+// expected-error @+2 {{'ax.dot' op inferred type(s) 'tensor<4x4xf32>' are incompatible with return type(s) of operation 'tensor<4x4xf8E5M2>'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.dot %e, %g batch [] x [] contract [1] x [1] : tensor<4x5xf8E4M3FN>, tensor<4x5xf8E5M2> -> tensor<4x4xf8E5M2>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<4x5xf32>
 %y = ax.iota dim 0 : tensor<5x6xf32>
 // expected-error @+2 {{as many lhs as rhs dimensions must be contracted}}
 // expected-error @+1 {{failed to infer returned types}}

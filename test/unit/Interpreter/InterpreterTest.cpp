@@ -66,6 +66,26 @@ TEST(Elementwise, NarrowFloatsRoundOnce) {
                {260});
 }
 
+/// Of any two types of eight bits: exact products, summed up in f32.
+TEST(Contraction, FactorsOfEightBits) {
+  HostTensor x = f32({1, 3}, {448, 1.125, 0.001953125});
+  HostTensor w = f32({3, 1}, {57344, 0.5, 0.25});
+  for (auto [ofX, ofW, sum] :
+       {std::tuple(DType::F8E4M3FN, DType::F8E5M2, 25690112.5625),
+        {DType::F8E5M2, DType::F8E4M3FN, 448 * 448 + 0.5 + 0.00048828125},
+        {DType::F8E4M3FN, DType::F8E4M3FN, 448 * 448 + 0.5625}}) {
+    HostTensor a = x.cast(ofX), b = w.cast(ofW);
+    std::string types = " : " + typeText(toTensorType(a, &testContext())) +
+                        ", " + typeText(toTensorType(b, &testContext())) +
+                        " -> tensor<1x1xf32>";
+    for (const char *op :
+         {"%r = ax.linear %x0, %x1",
+          "%r = ax.dot %x0, %x1 batch [] x [] contract [1] x [0]"})
+      expectValues(run(op + types, {a, b}, "tensor<1x1xf32>"),
+                   {static_cast<float>(sum)});
+  }
+}
+
 TEST(Elementwise, BinaryBroadcasts) {
   expectValues(binary("sub", f32({2, 1}, {1, 2}), f32({3}, {10, 20, 30}),
                       "tensor<2x3xf32>"),
@@ -436,9 +456,10 @@ TEST(Program, WrongInputIsRefused) {
 }
 
 TEST(Elements, RoundTrips) {
-  for (DType type : {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8,
-                     DType::I16, DType::I32, DType::I64, DType::U8, DType::U16,
-                     DType::U32, DType::U64, DType::Bool})
+  for (DType type :
+       {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::I16,
+        DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64,
+        DType::Bool, DType::F8E4M3FN, DType::F8E5M2})
     for (const HostTensor &x :
          {i64({3, 3}, {1, 0, 3, 0, 0, 6, 7, 8, 9}), i64({2, 2}, {1, 1, 1, 1}),
           i64({}, {1}), i64({1}, {0}), i64({0, 3}, {}), i64({2}, {0, 0})}) {

@@ -218,6 +218,10 @@ double toleranceOf(DType type) {
     return 2e-3;
   case DType::BF16:
     return 1.6e-2;
+  case DType::F8E4M3FN:
+    return 0.125;
+  case DType::F8E5M2:
+    return 0.25;
   default:
     return 0;
   }

@@ -129,10 +129,10 @@ void check(Communicator &comm, const std::shared_ptr<Group> &group,
   }
 }
 
-const DType allTypes[] = {DType::F32, DType::F64, DType::F16, DType::BF16,
-                          DType::I8,  DType::I16, DType::I32, DType::I64,
-                          DType::U8,  DType::U16, DType::U32, DType::U64,
-                          DType::Bool};
+const DType allTypes[] = {
+    DType::F32, DType::F64, DType::F16,  DType::BF16,     DType::I8,
+    DType::I16, DType::I32, DType::I64,  DType::U8,       DType::U16,
+    DType::U32, DType::U64, DType::Bool, DType::F8E4M3FN, DType::F8E5M2};
 
 TEST_P(CommunicatorSuite, AllReduceOfEveryTypeAndKind) {
   for (int32_t ranks : {1, 2, 3})

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Npy.h"
+#include "ax/Runtime/Safetensors.h"
 
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
@@ -147,6 +148,26 @@ TEST(NpyTest, Bfloat16IsTwoByteVoid) {
   ASSERT_TRUE(bool(tensor));
   EXPECT_EQ(tensor->getType(), DType::BF16);
   EXPECT_EQ(tensor->getDouble(0), 1.0);
+}
+
+/// Of the two, no header says which.
+TEST(NpyTest, FloatsOfEightBitsAreOnlyWritten) {
+  for (DType type : {DType::F8E4M3FN, DType::F8E5M2}) {
+    std::string text = npyHeader(HostTensor(type, {1})) + '\x38';
+    EXPECT_NE(text.find("'|V1'"), std::string::npos);
+    auto tensor = parse(text);
+    ASSERT_FALSE(bool(tensor));
+    EXPECT_NE(messageOf(tensor.takeError()).find("'|V1' is not supported"),
+              std::string::npos);
+  }
+}
+
+TEST(NpyTest, SafetensorsNamesRoundTrip) {
+  for (DType type : allTypes)
+    EXPECT_EQ(safetensorsType(safetensorsName(type)), type);
+  EXPECT_EQ(safetensorsName(DType::F8E4M3FN), "F8_E4M3");
+  EXPECT_EQ(safetensorsType("F8_E5M2"), DType::F8E5M2);
+  EXPECT_FALSE(safetensorsType("F8E5M2"));
 }
 
 TEST(NpyTest, MalformedHeadersAreErrors) {

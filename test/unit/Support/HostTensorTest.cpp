@@ -14,10 +14,10 @@ using namespace ax;
 
 namespace {
 
-const DType allTypes[] = {DType::F32, DType::F64, DType::F16, DType::BF16,
-                          DType::I8,  DType::I16, DType::I32, DType::I64,
-                          DType::U8,  DType::U16, DType::U32, DType::U64,
-                          DType::Bool};
+const DType allTypes[] = {
+    DType::F32, DType::F64, DType::F16,  DType::BF16,     DType::I8,
+    DType::I16, DType::I32, DType::I64,  DType::U8,       DType::U16,
+    DType::U32, DType::U64, DType::Bool, DType::F8E4M3FN, DType::F8E5M2};
 
 TEST(DTypeTest, NamesRoundTrip) {
   for (DType type : allTypes)
@@ -70,6 +70,63 @@ TEST(Float16Test, OverflowAndInfinity) {
   EXPECT_EQ(Float16(1e300).bits, 0x7c00);
   EXPECT_EQ(floatToBF16Bits(std::numeric_limits<float>::max()), 0x7f80);
   EXPECT_EQ(Float16(std::nan("")).bits & 0x7c00, 0x7c00);
+}
+
+template <typename T>
+void everyFloat8Survives() {
+  for (uint32_t bits = 0; bits < 0x100; ++bits) {
+    float value = T::fromBits(static_cast<uint8_t>(bits));
+    if (std::isnan(value))
+      EXPECT_TRUE(std::isnan(static_cast<float>(T(value))));
+    else if (std::isinf(value))
+      EXPECT_EQ(T(value).bits, bits - 1);
+    else
+      EXPECT_EQ(T(value).bits, bits);
+  }
+}
+
+TEST(Float8Test, EveryNumberSurvives) {
+  everyFloat8Survives<Float8E4M3FN>();
+  everyFloat8Survives<Float8E5M2>();
+  EXPECT_EQ(Float8E4M3FN::fromBits(0x7e), 448.0f);
+  EXPECT_EQ(Float8E4M3FN::fromBits(0x01), 0x1p-9f);
+  EXPECT_TRUE(std::isnan(Float8E4M3FN::fromBits(0xff)));
+  EXPECT_EQ(Float8E5M2::fromBits(0x7b), 57344.0f);
+  EXPECT_EQ(Float8E5M2::fromBits(0x81), -0x1p-16f);
+  EXPECT_EQ(Float8E5M2::fromBits(0xfc),
+            -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(Float8E5M2::fromBits(0x7d)));
+}
+
+/// Between neighbours, the nearer one; in the middle the even one.
+template <typename T>
+void float8RoundsToNearest(uint8_t largest) {
+  for (uint32_t i = 0; i < largest; ++i) {
+    auto bits = static_cast<uint8_t>(i);
+    auto even = static_cast<uint8_t>(i + (i & 1));
+    double low = T::fromBits(bits), high = T::fromBits(bits + 1);
+    double middle = (low + high) / 2;
+    EXPECT_EQ(T(middle).bits, even);
+    EXPECT_EQ(T(-middle).bits, even | 0x80);
+    EXPECT_EQ(T(std::nextafter(middle, 0.0)).bits, bits);
+    EXPECT_EQ(T(std::nextafter(middle, 1e9)).bits, bits + 1);
+    EXPECT_EQ(T(std::nextafter(static_cast<float>(middle), 0.0f)).bits, bits);
+    EXPECT_EQ(T(std::nextafter(static_cast<float>(middle), 1e9f)).bits,
+              bits + 1);
+  }
+  float infinity = std::numeric_limits<float>::infinity();
+  for (float large : {1e5f, 1e30f, infinity}) {
+    EXPECT_EQ(T(large).bits, largest);
+    EXPECT_EQ(T(-large).bits, largest | 0x80);
+  }
+  EXPECT_EQ(T(0x1p-149f).bits, 0);
+  EXPECT_EQ(T(-0.0f).bits, 0x80);
+  EXPECT_TRUE(std::isnan(T(std::nanf(""))));
+}
+
+TEST(Float8Test, RoundsToNearestAndSaturates) {
+  float8RoundsToNearest<Float8E4M3FN>(0x7e);
+  float8RoundsToNearest<Float8E5M2>(0x7b);
 }
 
 TEST(HostTensorTest, ShapesAreChecked) {

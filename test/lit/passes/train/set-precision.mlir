@@ -1,8 +1,8 @@
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-precision{type=bf16}))' | FileCheck %s
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-precision))' | FileCheck %s --check-prefix=WIDE
-// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-precision{type=fp8}))' 2>&1 | FileCheck %s --check-prefix=TYPE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-precision{type=fp4}))' 2>&1 | FileCheck %s --check-prefix=TYPE
 
-// TYPE: --type option: expected fp32, bf16 or fp16
+// TYPE: --type option: expected fp32, bf16, fp16 or fp8(...)
 // WIDE-NOT: bf16
 
 // Operands are rounded, the bias is added to the wide result; what is f64, and

@@ -7,6 +7,17 @@ using namespace mlir;
 
 namespace ax::test {
 
+using Factors = std::pair<DType, DType>;
+
+/// Of `type`, or of eight bits in any combination.
+static Factors factors(Gen &g, DType type) {
+  if (!g.chance(25))
+    return {type, type};
+  auto any = [&] { return g.oneOf({DType::F8E4M3FN, DType::F8E5M2}); };
+  DType lhs = any();
+  return {lhs, any()};
+}
+
 static Operation *dot(Gen &g) {
   // 0: batch, 1: contracted, 2: free.
   Shape lhs, rhs;
@@ -42,17 +53,19 @@ static Operation *dot(Gen &g) {
   }
   for (const Dim &dim : right)
     rhs.push_back(dim.size);
-  DType type = g.number();
-  return make<DotOp>(g, g.operand(type, lhs), g.operand(type, rhs), lhsRoles[0],
-                     rhsRoles[0], lhsRoles[1], rhsRoles[1]);
+  Factors types = factors(g, g.number());
+  return make<DotOp>(g, g.operand(types.first, lhs),
+                     g.operand(types.second, rhs), lhsRoles[0], rhsRoles[0],
+                     lhsRoles[1], rhsRoles[1]);
 }
 
 static Operation *linear(Gen &g) {
   Shape xShape = g.shape(1, 3);
   int64_t k = xShape.back(), n = g.extent();
   bool transposed = g.chance(50);
-  Value x = g.operand(g.real, xShape);
-  Value w = g.operand(g.real, transposed ? Shape{n, k} : Shape{k, n});
+  Factors types = factors(g, g.real);
+  Value x = g.operand(types.first, xShape);
+  Value w = g.operand(types.second, transposed ? Shape{n, k} : Shape{k, n});
   return make<LinearOp>(g, x, w, transposed);
 }
 

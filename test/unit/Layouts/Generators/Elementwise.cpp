@@ -58,7 +58,7 @@ static Operation *select(Gen &g) {
 static Operation *cast(Gen &g) {
   auto any = [&] {
     return g.oneOf({DType::F32, DType::F16, DType::BF16, DType::F64, DType::I32,
-                    DType::U8, DType::Bool});
+                    DType::U8, DType::Bool, DType::F8E4M3FN, DType::F8E5M2});
   };
   Shape shape = g.shape(0, 4);
   DType from = any(), to = any();

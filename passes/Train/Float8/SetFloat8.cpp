@@ -1,0 +1,282 @@
+//===- SetFloat8.cpp - Linears of eight bits ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// y = x w and its gradients dx = dy w^T and dw = x^T dy become products of
+//
+//   q(x) = cast(x * scale of x)    q(w)    q(dy)
+//
+// each of which is divided by the scales of its factors. A tensor has one scale
+// however many products it is in. What is made of a tensor's amax is stored
+// when the step ends, and is the same on all ranks, as any state.
+//
+//===----------------------------------------------------------------------===//
+#include "../TrainingState.h"
+#include "DelayedScaling.h"
+#include "ax/Dialect/ProgramNames.h"
+#include "ax/Dialect/StageAndAction.h"
+#include "ax/Dialect/StateNames.h"
+#include "ax/Passes/Passes.h"
+#include "ax/Support/Error.h"
+#include "ax/Support/JoinFirst.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace ax {
+#define GEN_PASS_DEF_SETFLOAT8
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+/// What it is a view of, element for element.
+static Value rootOf(Value value) {
+  while (isa_and_nonnull<ReshapeOp, TransposeOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// Tensor cores take factors whose dimensions are multiples of it; a gradient
+/// sums over the rows.
+static bool fits(LinearOp linear) {
+  constexpr int64_t multiple = 16;
+  RankedTensorType x = tensorType(linear.getX());
+  int64_t k = linear.getK(), n = linear.getN();
+  return k > 0 && k % multiple == 0 && n % multiple == 0 &&
+         x.getNumElements() / k % multiple == 0;
+}
+
+namespace {
+
+class Float8Setter {
+public:
+  Float8Setter(ProgramOp program, const Float8Recipe &recipe)
+      : program(program), block(program.getBody().front()),
+        plan(program->getParentOfType<PlanOp>()), recipe(recipe),
+        first(&block.front()) {}
+
+  LogicalResult run();
+
+private:
+  /// A Linear, and what its factors were before they were rounded.
+  struct Layer {
+    LinearOp linear;
+    Value x, w;
+  };
+  /// A tensor that is rounded, and what its rounding goes by.
+  struct Scaled {
+    std::string name;
+    FloatType type;
+    Value state, scale, inverse, amax;
+  };
+
+  LogicalResult choose();
+  LogicalResult checkPatterns();
+  void setProduct(Operation *product, FloatType left, FloatType right,
+                  const Layer &of);
+  void setGradient(Operation *product);
+  static std::string nameOf(Value root, const Layer &of);
+  void addScaled(Value root, FloatType type, Operation *user, const Layer &of);
+  Value rounded(Value value, FloatType type, Operation *user, const Layer &of);
+  Value load(StringRef name, RankedTensorType type);
+  void storeAll();
+
+  ProgramOp program;
+  Block &block;
+  PlanOp plan;
+  const Float8Recipe &recipe;
+  SymbolTable states{plan};
+  /// What is known before any input is made in front of it.
+  Operation *first;
+  /// By the name of the node.
+  llvm::MapVector<StringRef, Layer> layers;
+  llvm::MapVector<Value, Scaled> scaled;
+  /// What a value is rounded to.
+  llvm::DenseMap<Value, Value> known;
+  FloatType forward = Float8E4M3FNType::get(plan.getContext()),
+            backward = recipe.isHybrid
+                           ? FloatType(Float8E5M2Type::get(plan.getContext()))
+                           : forward;
+  bool isSound = true;
+};
+
+} // namespace
+
+/// A pattern that nothing has is a mistake.
+LogicalResult Float8Setter::checkPatterns() {
+  for (const auto *patterns : {&recipe.include, &recipe.exclude})
+    for (const std::string &pattern : *patterns)
+      if (llvm::none_of(block.getOps<LinearOp>(), [&](LinearOp linear) {
+            return Float8Recipe::matches({pattern}, getNodeNames(linear));
+          }))
+        return program.emitError("--precision=")
+               << recipe.text << ": no Linear is called '" << pattern << "'";
+  return success();
+}
+
+LogicalResult Float8Setter::choose() {
+  if (failed(checkPatterns()))
+    return failure();
+  SmallVector<std::string> unfit;
+  for (auto linear : block.getOps<LinearOp>()) {
+    // Gradients are found by the name.
+    StringRef node = getNodeName(linear);
+    if (markedAction(linear) != Action::Forward || node.empty() ||
+        !elementType(linear.getX()).isF32() ||
+        !recipe.contains(getNodeNames(linear)))
+      continue;
+    if (fits(linear))
+      layers.insert(
+          {node, {linear, rootOf(linear.getX()), rootOf(linear.getW())}});
+    else
+      unfit.push_back(node.str());
+  }
+  if (!unfit.empty())
+    plan.emitRemark("in bf16, not fp8, as not all dimensions are multiples of "
+                    "16: ")
+        << joinFirst(unfit);
+  return success();
+}
+
+std::string Float8Setter::nameOf(Value root, const Layer &of) {
+  if (auto load = root.getDefiningOp<LoadOp>())
+    return "fp8." + load.getState().str();
+  const char *role = root == of.x   ? ".input"
+                     : root == of.w ? ".weight"
+                                    : ".gradient";
+  return "fp8." + getNodeName(of.linear).str() + role;
+}
+
+/// One load of a state in the program: it has one layout.
+Value Float8Setter::load(StringRef name, RankedTensorType type) {
+  for (auto load : block.getOps<LoadOp>())
+    if (load.getState() == name)
+      return load;
+  OpBuilder atStates(program);
+  auto state = getTrainingState(states, atStates, name, type);
+  if (!state) {
+    program.emitError(describeError(state.takeError()).message);
+    isSound = false;
+  }
+  OpBuilder builder(&block, block.begin());
+  return LoadOp::create(builder, program.getLoc(), type, name);
+}
+
+void Float8Setter::addScaled(Value root, FloatType type, Operation *user,
+                             const Layer &of) {
+  Scaled made;
+  made.name = nameOf(root, of);
+  made.type = type;
+  made.state = load(made.name, scalingStateType(plan.getContext(), recipe));
+  OpBuilder atFirst(first);
+  TensorBuilder t(user->getLoc(), atFirst);
+  made.scale = scaleOf(t, made.state);
+  made.inverse = t.div(t.number(made.scale, 1), made.scale);
+  MarkStageAndAction mark(markedAction(user), user->getAttr(kStage));
+  OpBuilder atRoot(first, &mark);
+  if (Operation *maker = root.getDefiningOp())
+    atRoot.setInsertionPointAfter(maker);
+  TensorBuilder ofRoot(user->getLoc(), atRoot);
+  known[root] = ofRoot.cast(ofRoot.mul(root, made.scale), type);
+  made.amax = amaxOf(ofRoot, root);
+  scaled.insert({root, std::move(made)});
+}
+
+/// `value`, which is a view of what is rounded.
+Value Float8Setter::rounded(Value value, FloatType type, Operation *user,
+                            const Layer &of) {
+  if (Value view = known.lookup(value))
+    return view;
+  if (value == rootOf(value)) {
+    addScaled(value, type, user, of);
+    return known.lookup(value);
+  }
+  Operation *op = value.getDefiningOp();
+  Value inner = rounded(op->getOperand(0), type, user, of);
+  Operation *made = OpBuilder(op).clone(*op);
+  made->setOperand(0, inner);
+  made->getResult(0).setType(tensorType(value).clone(type));
+  known[value] = made->getResult(0);
+  return made->getResult(0);
+}
+
+/// Rounds the factors; what they were multiplied with is taken from the result.
+void Float8Setter::setProduct(Operation *product, FloatType left,
+                              FloatType right, const Layer &of) {
+  FloatType types[] = {left, right};
+  Value inverse;
+  MarkStageAndAction mark(markedAction(product), product->getAttr(kStage));
+  OpBuilder builder(product->getContext(), &mark);
+  builder.setInsertionPointAfter(product);
+  TensorBuilder t(product->getLoc(), builder);
+  for (auto [operand, type] : llvm::zip(product->getOpOperands(), types)) {
+    Value root = rootOf(operand.get());
+    operand.set(rounded(operand.get(), type, product, of));
+    Value one = scaled.find(root)->second.inverse;
+    inverse = inverse ? t.mul(inverse, one) : one;
+  }
+  Value result = product->getResult(0), exact = t.mul(result, inverse);
+  result.replaceAllUsesExcept(exact, exact.getDefiningOp());
+}
+
+/// Products of the backward pass are called as their Linear, and have one of
+/// its factors.
+void Float8Setter::setGradient(Operation *product) {
+  auto found = layers.find(getNodeName(product));
+  if (found == layers.end() || !elementType(product->getResult(0)).isF32())
+    return;
+  const Layer &of = found->second;
+  Value left = rootOf(product->getOperand(0)),
+        right = rootOf(product->getOperand(1));
+  if (right == of.w || right == of.x)
+    setProduct(product, backward, forward, of);
+  else if (left == of.x || left == of.w)
+    setProduct(product, forward, backward, of);
+}
+
+void Float8Setter::storeAll() {
+  MarkStageAndAction mark(Action::Update);
+  OpBuilder builder(block.getTerminator(), &mark);
+  TensorBuilder t(program.getLoc(), builder);
+  Value step;
+  if (recipe.interval > 1)
+    step = load(kStepCounter, RankedTensorType::get({}, t.b.getI64Type()));
+  for (auto &[root, of] : scaled) {
+    t.nameOps("scale of " + of.name);
+    double largest = llvm::APFloat::getLargest(of.type.getFloatSemantics())
+                         .convertToDouble();
+    StoreOp::create(t.b, of.name,
+                    nextState(t, recipe, largest, of.state, of.amax, step));
+  }
+}
+
+LogicalResult Float8Setter::run() {
+  if (failed(choose()))
+    return failure();
+  SmallVector<Operation *> gradients;
+  for (Operation &op : block)
+    if (isa<LinearOp, DotOp>(op) && markedAction(&op) == Action::Backward)
+      gradients.push_back(&op);
+  for (auto &[node, layer] : layers)
+    setProduct(layer.linear, forward, forward, layer);
+  for (Operation *product : gradients)
+    setGradient(product);
+  storeAll();
+  return success(isSound);
+}
+
+namespace {
+struct SetFloat8 : ax::impl::SetFloat8Base<SetFloat8> {
+  using SetFloat8Base::SetFloat8Base;
+
+  void runOnOperation() final {
+    if (type.type != Precision::FP8)
+      return;
+    for (ProgramOp program :
+         llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
+      if (!isEvaluationMode(program.getSymName()) &&
+          failed(Float8Setter(program, type.float8).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

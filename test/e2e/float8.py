@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""--precision=fp8: losses beside bf16, and beside one rank on every layout; the
+scales, step by step, beside Transformer Engine's definition; states that are
+saved, resharded and left as they were."""
+import json
+from pathlib import Path
+
+import numpy as np
+from onnx import helper
+
+from _training import logged, losses, small
+from cases import TRAINING, Failed, run, scratch, tool
+
+LAYOUTS = ["--dp=2", "--tp=2", "--micro-batches=2", "--pp=2 --micro-batches=2",
+           "--dp=2 --zero=3"]
+MORE = ["--pp=2", "--tp=2x2x1", "--dp=2 --tp=2",
+        "--tp=2 --pp=2 --micro-batches=4", "--dp=2 --zero=1",
+        "--recompute=full", "--tp=2 --sequence-parallel",
+        "--pp=2 --micro-batches=4 --schedule=zero-bubble"]
+MODELS = ["gpt2_tied", "llama"]
+
+
+class Model:
+    """One of test/data/training with data of many steps: its own, again and
+    again."""
+
+    def __init__(self, folder, name, steps):
+        self.folder, self.graph = folder, TRAINING / name / "model.onnx"
+        with np.load(TRAINING / name / "data.npz") as data:
+            arrays = {key: array.reshape((-1, *array.shape[2:]))
+                      for key, array in data.items()}
+            self.shape = "x".join(map(str, data["input"].shape[1:]))
+        batch = int(self.shape.split("x")[0])
+        times = -(-steps * batch // len(arrays["input"]))
+        np.savez(f"{folder}/data.npz", **{
+            key: np.tile(array, (times, 1)) for key, array in arrays.items()})
+
+    def plan(self, *flags):
+        path = f"{self.folder}/plan.mlir"
+        run(tool("axopt"), self.graph, "--train", "--shape",
+            f"input={self.shape}", "--loss=cross_entropy(logits,labels)",
+            "--optimizer=adamw(lr=1e-3)", "--clip-norm=1", "--quiet", *flags,
+            "-o", path)
+        return path
+
+    def train(self, steps, *flags, more=()):
+        """The losses."""
+        log = f"{self.folder}/log"
+        Path(log).unlink(missing_ok=True)
+        run(tool("axrun"), self.plan(*flags), "--data",
+            f"{self.folder}/data.npz", "--steps", steps, "--no-shuffle",
+            "--log", log, *more)
+        return np.array(losses(log))
+
+
+def alike(name, steps, layouts):
+    """The last losses within 2 % of bf16's, and on all layouts within what
+    rounding to three bits makes of another order of sums."""
+    with scratch() as folder:
+        model = Model(folder, name, steps)
+        narrow = model.train(steps, "--precision=bf16")
+        alone = model.train(steps, "--precision=fp8")
+        if np.array_equal(alone, narrow):
+            raise Failed("fp8 changes nothing")
+        last = slice(-10, None)
+        difference = abs(alone[last].mean() / narrow[last].mean() - 1)
+        if not difference <= 0.02:
+            raise Failed(f"fp8 ends {difference:.2%} off bf16")
+        print(f"{name}, {steps} steps: {difference:.2%} off bf16")
+        for layout in layouts:
+            found = model.train(steps, "--precision=fp8", *layout.split())
+            if not np.allclose(found, alone, rtol=5e-3):
+                raise Failed(f"{layout}: {found}, on one rank {alone}")
+
+
+def resumes(layout, other):
+    """Bit by bit on the same layout, and on another one."""
+    with scratch() as folder:
+        model = Model(folder, "gpt2_tied", 6)
+        flags = ["--precision=fp8(history=4)", *layout.split()]
+        whole = model.train(6, *flags)
+        save = ["--save", f"{folder}/run"]
+        model.train(3, *flags, more=save)
+        manifest = json.loads(
+            Path(f"{folder}/run/step-3/manifest.json").read_text())
+        states = [name for name in manifest["states"]
+                  if name.startswith("fp8.")]
+        # Of each of 17 Linears, one weight, one input, one gradient.
+        if len(states) != 3 * 17:
+            raise Failed(f"states: {states}")
+        resumed = model.train(6, *flags, more=["--resume", f"{folder}/run"])
+        if not np.array_equal(resumed, whole[3:]):
+            raise Failed(f"{resumed} resumed, and {whole[3:]}")
+        moved = model.train(6, "--precision=fp8(history=4)", *other.split(),
+                            more=["--resume", f"{folder}/run"])
+        if not np.allclose(moved, whole[3:], rtol=5e-3):
+            raise Failed(f"{moved} on {other}, and {whole[3:]}")
+
+
+class Scaling:
+    """A tensor's as Transformer Engine has it."""
+
+    def __init__(self, largest, margin, history, recent):
+        self.largest, self.margin, self.recent = largest, margin, recent
+        self.scale, self.history = np.float32(1), [np.float32(0)] * history
+
+    def update(self, amax):
+        self.history = [np.float32(amax)] + self.history[:-1]
+        amax = self.history[0] if self.recent else max(self.history)
+        with np.errstate(divide="ignore", over="ignore"):
+            scale = np.float32(self.largest) / amax / np.float32(
+                2 ** self.margin)
+        if amax > 0 and np.isfinite(amax):
+            self.scale = min(scale, np.finfo(np.float32).max)
+
+    def state(self):
+        return np.array([self.scale, *self.history], np.float32)
+
+
+def stateOf(folder, step, name):
+    """A state of a checkpoint of one rank."""
+    file = next(Path(f"{folder}/run/step-{step}").glob("*.safetensors"))
+    data = file.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    begin, end = json.loads(data[8:8 + size])[name]["data_offsets"]
+    return np.frombuffer(data[8 + size + begin:8 + size + end], np.float32)
+
+
+# Factors of each step's input: amax 0, so small that a scale would be
+# infinite, and common ones.
+FACTORS = [1, 0, 1e-38, 1e-38, 3, 0.5, 0.25, 100]
+
+
+def follows(recipe, margin, history, recent):
+    """The input's scale and history after each step."""
+    with scratch() as folder:
+        random = np.random.default_rng(0)
+        weight = random.normal(size=(16, 16)).astype(np.float32)
+        small(f"{folder}/model.onnx",
+              [helper.make_node("MatMul", ["input", "w"], ["logits"],
+                                name="fc")], {"w": weight}, [16, 16])
+        x = random.normal(size=(len(FACTORS), 16, 16)).astype(np.float32)
+        x *= np.array(FACTORS, np.float32)[:, None, None]
+        np.savez(f"{folder}/data.npz", input=x.reshape(-1, 16),
+                 target=np.zeros((len(FACTORS) * 16, 16), np.float32))
+        run(tool("axopt"), f"{folder}/model.onnx", "--train", "--quiet",
+            "--loss=mse(logits,target)", "--optimizer=sgd(lr=0)",
+            f"--precision=fp8{recipe}", "-o", f"{folder}/plan.mlir")
+        run(tool("axrun"), f"{folder}/plan.mlir", "--data",
+            f"{folder}/data.npz", "--steps", len(FACTORS), "--no-shuffle",
+            "--save", f"{folder}/run", "--save-every=1", "--save-keep=0")
+        wanted = Scaling(448, margin, history, recent)
+        for step, batch in enumerate(x, 1):
+            wanted.update(np.abs(batch).max())
+            found = stateOf(folder, step, "fp8.fc.input")
+            if not np.array_equal(found, wanted.state()):
+                raise Failed(f"step {step}: {found}, not {wanted.state()}")
+
+
+def nonfinite(layout):
+    """A step that is left out changes no history; infinity in an input is one,
+    for what it is multiplied with is no number then."""
+    with scratch() as folder:
+        model = Model(folder, "gpt2_tied", 4)
+        flags = ["--precision=fp8(history=4)", *layout.split()]
+        run(tool("axopt"), TRAINING / "fc_net" / "model.onnx", "--train",
+            "--quiet", "--shape=input=32x64",
+            "--loss=cross_entropy(logits,labels)", *flags, "-o",
+            f"{folder}/plan.mlir")
+        random = np.random.default_rng(0)
+        inputs = random.normal(size=(96, 64)).astype(np.float32)
+        labels = random.integers(0, 10, 96)
+        lines = []
+        for value in 0, np.nan:
+            inputs[40, 3] = value
+            np.savez(f"{folder}/data.npz", input=inputs, labels=labels)
+            Path(f"{folder}/log").unlink(missing_ok=True)
+            run(tool("axrun"), f"{folder}/plan.mlir", "--data",
+                f"{folder}/data.npz", "--steps=3", "--no-shuffle", "--log",
+                f"{folder}/log", "--on-nonfinite=skip")
+            lines.append(logged(f"{folder}/log"))
+        finite, skipped = lines
+        if not skipped[1].get("skipped") or skipped[2].get("skipped"):
+            raise Failed(f"steps: {skipped}")
+        if not np.isfinite(skipped[2]["loss"]):
+            raise Failed(f"a skipped step left its mark: {skipped}")
+
+
+def cases(every):
+    steps, layouts = (200, LAYOUTS + MORE) if every else (20, LAYOUTS)
+    for name in MODELS:
+        yield f"{name} {steps} steps", alike, name, steps, layouts
+    yield "resume", resumes, "--dp=2", "--tp=2"
+    yield "resume pipeline", resumes, "--pp=2 --micro-batches=2", "--dp=2"
+    for recipe, margin, history, recent in (
+            ("", 0, 1024, False),
+            ("(margin=2,history=3)", 2, 3, False),
+            ("(history=2,amax=most_recent)", 0, 2, True)):
+        yield f"scales {recipe}", follows, recipe, margin, history, recent
+    for layout in "", "--tp=2":
+        yield f"skipped {layout}", nonfinite, layout
