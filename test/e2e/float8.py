@@ -83,7 +83,7 @@ def resumes(layout, other):
         model.train(3, *flags, more=save)
         manifest = json.loads(
             Path(f"{folder}/run/step-3/manifest.json").read_text())
-        states = [name for name in manifest["states"]
+        states = [name for name in manifest["content"]["states"]
                   if name.startswith("fp8.")]
         # Of each of 17 Linears, one weight, one input, one gradient.
         if len(states) != 3 * 17:

@@ -113,8 +113,7 @@ defm save_weights : Value<
   "save-weights", "FILE.safetensors", "The states afterwards, in one file",
   help3_training, [ForTraining]>;
 defm resume : Value<
-  "resume", "DIR",
-  "Checkpoint, or folder of them, to go on from (that of --save: if any)",
+  "resume", "DIR", "Checkpoint, or folder of them, to go on from",
   help3_training, [Common, ForTraining]>;
 defm eval : Value<
   "eval", "FILE|DIR",
