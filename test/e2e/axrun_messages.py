@@ -322,9 +322,9 @@ def plans():
         (ADD, '%v = ax.cast %w {node = "odd"} : tensor<4xf32> -> '
          "tensor<4xi7>\n" + ADD)), \
         "has elements of type i7, with which no rank computes", 5
-    yield "program's element type", replaced(("xf32", "xf8E4M3FN"),
+    yield "program's element type", replaced(("xf32", "xf8E3M4"),
                                              ("length 16", "length 4")), \
-        "has elements of type f8E4M3FN", 5
+        "has elements of type f8E3M4", 5
     yield "copy of a state", replaced(
         (STATE, STATE + "  ax.state @v : tensor<4xf32> stages [0]\n"),
         (ADD, "ax.store @v, %w : tensor<4xf32>\n" + ADD),

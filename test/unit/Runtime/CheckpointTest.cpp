@@ -53,6 +53,12 @@ extern "C" int remove(const char *path) noexcept {
 
 namespace {
 
+CheckpointOptions at(int64_t step) {
+  CheckpointOptions options;
+  options.step = step;
+  return options;
+}
+
 class CheckpointTest : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -132,8 +138,8 @@ TEST_F(CheckpointTest, OnesThatAllTryAreTaken) {
   builder.stages(1);
   auto executor = llvm::cantFail(createExecutor(builder.program, {}));
   auto opened = llvm::cantFail(CheckpointFolder::open(to));
-  for (int64_t at : {1, 2})
-    llvm::cantFail(opened.write(*executor, CheckpointOptions{at}));
+  for (int64_t step : {1, 2})
+    llvm::cantFail(opened.write(*executor, at(step)));
   using Paths = std::vector<std::string>;
   CheckpointReading reading;
   reading.choose = [&](Paths own) {
@@ -172,7 +178,7 @@ TEST_F(CheckpointTest, OnesThatWereBeingReplacedAreBack) {
   builder.stages(1);
   auto executor = llvm::cantFail(createExecutor(builder.program, {}));
   llvm::cantFail(llvm::cantFail(CheckpointFolder::open(to))
-                     .write(*executor, CheckpointOptions{7}));
+                     .write(*executor, at(7)));
   ASSERT_FALSE(llvm::sys::fs::rename(to + "/step-7",
                                      to + "/.unfinished-replaced-step-7"));
   EXPECT_TRUE(checkpoint::list(to).empty());
