@@ -7,8 +7,10 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::sharding;
 
-/// Operands 0 and 1 multiply.
-static void linearInFactors(RuleBuilder &builder) {
+/// Operands 0 and 1 multiply. Floats of eight bits are no addends.
+static void linearInFactors(RuleBuilder &builder, Operation *op) {
+  if (isFloat8(tensorType(op->getOperand(0)).getElementType()))
+    return;
   builder.linearIn({0});
   builder.linearIn({1});
 }
@@ -37,7 +39,7 @@ Rule DotOp::getShardingRule() {
   builder.operand(std::move(lhs));
   builder.operand(std::move(rhs));
   builder.result(std::move(result));
-  linearInFactors(builder);
+  linearInFactors(builder, *this);
   return builder.take();
 }
 
@@ -53,7 +55,7 @@ Rule LinearOp::getShardingRule() {
   builder.operand(std::move(x));
   builder.operand(getTransposeW() ? TensorMap{{n}, {k}} : TensorMap{{k}, {n}});
   builder.result(std::move(result));
-  linearInFactors(builder);
+  linearInFactors(builder, *this);
   return builder.take();
 }
 
@@ -76,7 +78,7 @@ Rule ConvOp::getShardingRule() {
   builder.operand(std::move(x));
   builder.operand(std::move(w));
   builder.result(std::move(result));
-  linearInFactors(builder);
+  linearInFactors(builder, *this);
   return builder.take();
 }
 
@@ -99,7 +101,7 @@ Rule ConvTransposeOp::getShardingRule() {
   builder.operand(std::move(x));
   builder.operand(std::move(w));
   builder.result(std::move(result));
-  linearInFactors(builder);
+  linearInFactors(builder, *this);
   return builder.take();
 }
 
@@ -122,7 +124,7 @@ Rule ConvWeightGradientOp::getShardingRule() {
   builder.operand(std::move(x));
   builder.operand(std::move(gradient));
   builder.result(std::move(result));
-  linearInFactors(builder);
+  linearInFactors(builder, *this);
   return builder.take();
 }
 

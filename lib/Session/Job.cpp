@@ -146,7 +146,7 @@ llvm::Expected<std::unique_ptr<Job>> Job::join(const JobOptions &options) {
 llvm::Error Job::joinByMpi() {
   auto opened = rt::openMpi();
   if (!opened)
-    return opened.takeError();
+    return llvm::make_error<rt::AloneError>(describeError(opened.takeError()));
   mpi = std::make_unique<Mpi>(**opened);
   const rt::ProcessPlace &place = (*opened)->getPlace();
   int64_t started = rt::countStarted().value_or(1);
@@ -215,12 +215,13 @@ llvm::Error Job::joinControl(rt::ControlOptions control) {
 int Job::failBeforeJoin(const std::string &tool, llvm::Error error) {
   bool isAlone = error.isA<rt::AloneError>();
   ErrorDescription why = describeError(std::move(error));
-  if (isAlone || isCalledFirst())
+  bool isOfMpi = rt::findLauncher() == rt::Launcher::Mpi;
+  if (isCalledFirst() || (isAlone && !isOfMpi))
     return reportError(tool, makeError(why.code, why.message));
   // MPI's launcher ends all when the first process has ended. Where that does
-  // not, it has nothing to say: the error is this process's own.
+  // not, it may not lack what this one does.
   std::this_thread::sleep_for(untilSpoken);
-  if (rt::findLauncher() != rt::Launcher::Mpi)
+  if (!isAlone)
     return static_cast<int>(why.code);
   std::array<char, 256> host = {};
   ::gethostname(host.data(), host.size() - 1);

@@ -174,6 +174,10 @@ llvm::Error ControlWorld::join() {
       return told.takeError();
     llvm::consumeError(told.takeError());
   }
+  // Process 0 has what this one lacks.
+  if (!why.message.empty() && !isFirst() && told &&
+      llvm::StringRef(*told).starts_with({&addressFollows, 1}))
+    return llvm::make_error<AloneError>(why);
   if (!why.message.empty())
     return makeError(why.code, why.message);
   if (!isFirst())
