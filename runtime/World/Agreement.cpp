@@ -83,10 +83,13 @@ llvm::Expected<std::vector<std::string>> gatherLong(World &world,
   auto sizes = agreeOnTexts(world, what, std::to_string(value.size()));
   if (!sizes)
     return sizes.takeError();
+  constexpr size_t most = size_t(1) << 40;
   size_t longest = 0;
   for (llvm::StringRef text : *sizes) {
-    size_t size = 0;
-    text.getAsInteger(10, size);
+    size_t size;
+    if (text.getAsInteger(10, size) || size > most)
+      return makeError(ExitCode::RunFailed, "another process has sent what it "
+                                            "cannot have meant");
     longest = std::max(longest, size);
   }
   std::vector<std::string> all(world.isFirst() ? sizes->size() : 0);
