@@ -68,7 +68,8 @@ public:
 /// Returns when all processes have joined and agree in `agreed`. An error is
 /// the same on all of them that have joined: Usage where they differ, where
 /// process 0 cannot listen, or there is no ZeroMQ; RunFailed where one is
-/// missing. Errors of who has not, and of who alone lacks ZeroMQ, are AloneErrors.
+/// missing. Errors of who has not, and of who alone lacks ZeroMQ, are
+/// AloneErrors.
 ///
 /// The world's destructor says goodbye, so that nobody takes who is done for
 /// lost; it takes two seconds at most. `abort` returns when it is decided why

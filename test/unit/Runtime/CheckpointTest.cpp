@@ -177,8 +177,8 @@ TEST_F(CheckpointTest, OnesThatWereBeingReplacedAreBack) {
   ProgramBuilder builder({});
   builder.stages(1);
   auto executor = llvm::cantFail(createExecutor(builder.program, {}));
-  llvm::cantFail(llvm::cantFail(CheckpointFolder::open(to))
-                     .write(*executor, at(7)));
+  llvm::cantFail(
+      llvm::cantFail(CheckpointFolder::open(to)).write(*executor, at(7)));
   ASSERT_FALSE(llvm::sys::fs::rename(to + "/step-7",
                                      to + "/.unfinished-replaced-step-7"));
   EXPECT_TRUE(checkpoint::list(to).empty());
