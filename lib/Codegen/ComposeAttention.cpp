@@ -13,32 +13,76 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::codegen;
 
+/// What factors are rounded to; null where they stay as they are.
+template <typename Op>
+static Type productTypeOf(Op op) {
+  Type element = elementType(op.getQ());
+  return op.getProductType().value_or(isNarrowFloat(element) ? element
+                                                             : Type());
+}
+
+template <typename Op>
+static bool isForCudnn(Op op) {
+  if (!productTypeOf(op) || op.getMask() || op.getSoftcap())
+    return false;
+  ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK());
+  if (op.getCausal() && q[2] != k[2])
+    return false;
+  constexpr int64_t largestHead = 128, headStep = 8;
+  for (int64_t size : {q[3], shapeOf(op.getV())[3]})
+    if (size > largestHead || size % headStep != 0)
+      return false;
+  return tensorType(op.getResult()).getNumElements() > 0 && k[2] > 0;
+}
+
+/// The operands that are tensors of floats become such of `type`, and so do
+/// results, which are as before to others.
+static void compute(Operation *op, Type type) {
+  OpBuilder builder(op);
+  TensorBuilder before(op->getLoc(), builder);
+  for (OpOperand &operand : op->getOpOperands())
+    operand.set(before.cast(operand.get(), type));
+  builder.setInsertionPointAfter(op);
+  TensorBuilder behind(op->getLoc(), builder);
+  for (OpResult result : op->getResults()) {
+    RankedTensorType old = tensorType(result);
+    if (old.getElementType() == type)
+      continue;
+    result.setType(old.clone(type));
+    Value wide = behind.cast(result, old.getElementType());
+    result.replaceAllUsesExcept(wide, wide.getDefiningOp());
+  }
+}
+
 namespace {
 
 struct ComposeAttentionPass
     : codegen::impl::ComposeAttentionBase<ComposeAttentionPass> {
+  using ComposeAttentionBase::ComposeAttentionBase;
+
   void runOnOperation() override {
-    forEachStage(getOperation(), [](LocalStageOp stage) {
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
       Block &block = stage.getBlock();
       for (auto op : llvm::make_early_inc_range(block.getOps<AttentionOp>()))
-        compose(op);
+        give(op);
       for (auto op :
            llvm::make_early_inc_range(block.getOps<AttentionGradientOp>()))
-        compose(op);
+        give(op);
     });
   }
 
-  /// That of narrow operands, as they are multiplied; else null.
   template <typename Op>
-  static Type narrowTypeOf(Op op) {
-    Type element = elementType(op.getQ());
-    return isNarrowFloat(element) ? element : Type();
+  void give(Op op) {
+    if (cudnn && isForCudnn(op))
+      compute(op, productTypeOf(op));
+    else
+      compose(op);
   }
 
   static void compose(AttentionOp op) {
     OpBuilder builder(op);
     TensorBuilder t(op.getLoc(), builder);
-    AttentionParts parts(AttentionValues(op), t, narrowTypeOf(op));
+    AttentionParts parts(AttentionValues(op), t, productTypeOf(op));
     Value mixed =
         parts.dot(parts.probabilities(parts.scaledQueries()), op.getV(), 4, 2);
     op.getResult().replaceAllUsesWith(
@@ -52,7 +96,7 @@ struct ComposeAttentionPass
     TensorBuilder t(op.getLoc(), builder);
     AttentionGradientParts parts(
         AttentionValues(op), op.getResult(), op.getGradient(), t,
-        op.getProductType().value_or(narrowTypeOf(op)));
+        productTypeOf(op));
     op.getDv().replaceAllUsesWith(parts.ofV());
     op.getDq().replaceAllUsesWith(parts.ofQ());
     op.getDk().replaceAllUsesWith(parts.ofK());

@@ -69,9 +69,7 @@ static bool isFusable(Operation *op) {
   return canFuse(op);
 }
 
-/// Whether an element takes some tens of instructions, so that to work it out
-/// twice is dearer than to write and to read it once.
-static bool isCostly(Operation *op) {
+bool isCostly(Operation *op) {
   if (isa<RandomOp>(op))
     return true;
   if (auto unary = dyn_cast<UnaryOp>(op))

@@ -67,6 +67,9 @@ private:
 /// Costs nothing to repeat in every kernel that wants it: constants, indices,
 /// other views of elements.
 bool isFree(mlir::Operation *op);
+/// Whether an element takes some tens of instructions, so that to work it out
+/// twice is dearer than to write and to read it once.
+bool isCostly(mlir::Operation *op);
 /// A constant that is a part of kernels, not memory.
 bool isInlineConstant(mlir::Operation *op);
 

@@ -9,13 +9,17 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels, bool gpu) {
+std::vector<std::unique_ptr<Pass>>
+stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   std::vector<std::unique_ptr<Pass>> passes;
+  bool gpu = target.has_value();
   if (gpu) {
-    passes.push_back(createComposeAttention());
+    passes.push_back(createComposeAttention({/*cudnn=*/target->hasCudnn}));
     passes.push_back(createComposeChecks());
     passes.push_back(createComposeTopK());
     passes.push_back(createComposePools());
+    // Behind a product that is padded there is a slice, and no epilogue.
+    passes.push_back(createPadProducts());
   }
   passes.push_back(createJoinEpilogues({gpu}));
   passes.push_back(createChannelsLast());
@@ -24,8 +28,10 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels, bool gpu) {
   passes.push_back(createMergeEqual());
   // Behind that: what is widened twice is not kept from one to the other.
   passes.push_back(createWidenFactors({gpu}));
-  if (gpu)
+  if (gpu) {
     passes.push_back(createSplitReductions());
+    passes.push_back(createComputeWhereRead());
+  }
   passes.push_back(createFuse({separateKernels, gpu}));
   passes.push_back(createMarkInPlace());
   passes.push_back(createPlaceBuffers());

@@ -46,7 +46,7 @@ static StringRef stepOf(const Pass &pass) {
 std::vector<std::string> stepNames() {
   std::vector<std::string> names{"localize"};
   for (const std::unique_ptr<Pass> &pass :
-       stagePasses(/*separateKernels=*/false, /*gpu=*/true))
+       stagePasses(/*separateKernels=*/false, GpuTarget()))
     names.push_back(stepOf(*pass).str());
   names.push_back(stepOf(*createChooseNests()).str());
   return names;
@@ -83,8 +83,10 @@ llvm::Expected<OwningOpRef<PlanOp>> lower(ProgramOp program,
   plan->getBody().front().push_back(local->release());
   localizing.stop();
   done("localize");
+  const GpuTarget *gpu = options.target.getGpu();
   for (std::unique_ptr<Pass> &pass :
-       stagePasses(options.separateKernels, options.target.getGpu())) {
+       stagePasses(options.separateKernels,
+                   gpu ? std::optional(*gpu) : std::nullopt)) {
     StringRef step = stepOf(*pass);
     TimingScope scope = whole.nest(step);
     if (failed(runOnStages(std::move(pass), *plan, scope)))

@@ -313,8 +313,19 @@ static LogicalResult checkAttention(std::optional<Location> location,
   return success();
 }
 
+template <typename Adaptor>
+static LogicalResult checkProductType(std::optional<Location> location,
+                                      Adaptor op) {
+  if (std::optional<Type> type = op.getProductType();
+      type && !type->isF16() && !type->isBF16())
+    return emitOptionalError(location, "product_type ", *type,
+                             " is neither f16 nor bf16");
+  return success();
+}
+
 AX_INFER(AttentionOp) {
-  if (failed(checkAttention(location, op)))
+  if (failed(checkAttention(location, op)) ||
+      failed(checkProductType(location, op)))
     return failure();
   ArrayRef<int64_t> q = shapeOf(op.getQ());
   return checkedGive(location, types, {q[0], q[1], q[2], shapeOf(op.getV())[3]},
@@ -323,6 +334,7 @@ AX_INFER(AttentionOp) {
 
 AX_INFER(AttentionGradientOp) {
   if (failed(checkAttention(location, op)) ||
+      failed(checkProductType(location, op)) ||
       failed(checkElements(location,
                            {op.getQ(), op.getResult(), op.getGradient()})))
     return failure();
@@ -333,10 +345,6 @@ AX_INFER(AttentionGradientOp) {
       return emitOptionalError(
           location, value.getType(), " is not of the attention of ",
           op.getQ().getType(), " to ", op.getV().getType());
-  if (std::optional<Type> type = op.getProductType();
-      type && !type->isF16() && !type->isBF16())
-    return emitOptionalError(location, "product_type ", *type,
-                             " is neither f16 nor bf16");
   for (Value value : {op.getQ(), op.getK(), op.getV()})
     (void)give(types, shapeOf(value), elementOf(value));
   return success();

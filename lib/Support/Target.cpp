@@ -18,6 +18,7 @@ llvm::ArrayRef<llvm::StringRef> GpuTarget::names() {
 std::optional<GpuTarget> GpuTarget::find(llvm::StringRef name) {
   GpuTarget target;
   target.isSimulated = name.consume_back("+sim");
+  target.hasCudnn = name.consume_back("+cudnn");
   if (!llvm::is_contained(names(), name) ||
       name.drop_front(3).getAsInteger(10, target.capability))
     return std::nullopt;
@@ -77,8 +78,10 @@ static std::optional<size_t> rate(const CodeTarget &code,
                                   const Target &device) {
   std::optional<GpuTarget> gpu = GpuTarget::find(code.name);
   const GpuTarget *card = device.getGpu();
-  if (gpu && card && gpu->capability <= card->capability)
-    return gpu->capability;
+  constexpr size_t beyondAll = 10000;
+  if (gpu && card && gpu->capability <= card->capability &&
+      (card->hasCudnn || !gpu->hasCudnn))
+    return gpu->capability + (gpu->hasCudnn ? beyondAll : 0);
   if (!gpu && !card && findLacking(code, device).empty())
     return code.features.size();
   return std::nullopt;

@@ -262,7 +262,8 @@ void raiseProduct(DotOp op, KnownMasks &known, RewriterBase &rewriter) {
           cast(*mask, wide), rewriter.getF64FloatAttr(match->scale), UnitAttr(),
           match->softcap ? rewriter.getF64FloatAttr(*match->softcap)
                          : FloatAttr(),
-          match->emptyRowsZero ? rewriter.getUnitAttr() : UnitAttr()),
+          match->emptyRowsZero ? rewriter.getUnitAttr() : UnitAttr(),
+          /*product_type=*/TypeAttr()),
       type);
 
   // Back to the leading dimensions of the probabilities, then to the order in

@@ -31,7 +31,9 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
         if (op.getNumResults() > 0 && elementType(op.getResult(0)).isF32()) {
           if (isa<LinearOp, DotOp, ConvOp>(op) && !hasFloat8(&op))
             narrow(&op);
-          // Its operands stay: a mask of large numbers would be lost.
+          // Their operands stay: a mask of large numbers would be lost.
+          else if (auto attention = dyn_cast<AttentionOp>(op))
+            attention.setProductType(getNarrow());
           else if (auto attention = dyn_cast<AttentionGradientOp>(op))
             attention.setProductType(getNarrow());
         }

@@ -56,6 +56,8 @@ public:
                    desc.activation == Activation::GeluTanh;
     if (!isKnown)
       return "it has no such activation";
+    if (factor == DType::F64 && desc.activation == Activation::GeluTanh)
+      return "its GELU has fewer digits than f64";
     if (desc.hasResidual && desc.activation != Activation::None)
       return "it adds before an activation, and not behind it";
     if (desc.a.sizes[inner] == 0)

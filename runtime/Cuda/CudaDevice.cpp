@@ -1,6 +1,7 @@
 //===- CudaDevice.cpp - Ranks that compute on an NVIDIA GPU ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CudaAttention.h"
 #include "CudaKernel.h"
 #include "CudaMemory.h"
 #include "CudaProducts.h"
@@ -20,8 +21,15 @@ using namespace cuda;
 
 class CudaDevice : public Device {
 public:
-  CudaDevice(SharedCard card, std::shared_ptr<CudaProducts> products)
-      : card(std::move(card)), products(std::move(products)) {}
+  /// What the devices of a card share.
+  struct Shared {
+    SharedCard card;
+    std::shared_ptr<CudaProducts> products;
+    std::shared_ptr<CudaAttention> attention;
+  };
+  explicit CudaDevice(Shared shared)
+      : card(std::move(shared.card)), products(std::move(shared.products)),
+        attention(std::move(shared.attention)) {}
 
   const char *getName() const override { return "cuda"; }
   // A thread is in the context of the card that it called last.
@@ -81,11 +89,16 @@ public:
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &) override {
-    const auto *matmul = std::get_if<MatmulDesc>(&desc);
-    if (!matmul)
+    auto op = llvm::Expected<std::unique_ptr<CudaOp>>(nullptr);
+    if (const auto *matmul = std::get_if<MatmulDesc>(&desc))
+      op = products->prepare(*matmul);
+    else if (const auto *forwards = std::get_if<AttentionDesc>(&desc))
+      op = attention->prepare(*forwards);
+    else if (const auto *backwards = std::get_if<AttentionGradientDesc>(&desc))
+      op = attention->prepare(*backwards);
+    else
       return makeErrorf(ExitCode::Unsupported,
                         "device cuda does not compute {0}", toString(desc));
-    llvm::Expected<std::unique_ptr<CudaOp>> op = products->prepare(*matmul);
     if (!op)
       return addContext(op.takeError(),
                         "device cuda does not compute " + toString(desc));
@@ -95,28 +108,34 @@ public:
 private:
   SharedCard card;
   std::shared_ptr<CudaProducts> products;
+  std::shared_ptr<CudaAttention> attention;
 };
 
 llvm::Expected<std::vector<std::unique_ptr<Device>>>
 createDevices(llvm::ArrayRef<int32_t> cards, const DeviceOptions &options) {
-  std::map<int32_t, std::pair<SharedCard, std::shared_ptr<CudaProducts>>> used;
+  std::map<int32_t, CudaDevice::Shared> used;
   std::vector<std::unique_ptr<Device>> devices;
   for (int32_t number : cards) {
-    auto &[card, products] = used[number];
-    if (!card) {
+    CudaDevice::Shared &shared = used[number];
+    if (!shared.card) {
       llvm::Expected<SharedCard> opened = Card::open(number);
       if (!opened)
         return opened.takeError();
-      card = std::move(*opened);
-      products = makeProducts(card, options.tf32);
+      shared.card = std::move(*opened);
+      shared.products = makeProducts(shared.card, options.tf32);
+      shared.attention = makeAttention(shared.card);
     }
-    devices.push_back(std::make_unique<CudaDevice>(card, products));
+    devices.push_back(std::make_unique<CudaDevice>(shared));
   }
   return devices;
 }
 
 llvm::Expected<Target> findTarget(int32_t card) {
-  return Card::findTarget(card);
+  llvm::Expected<GpuTarget> target = Card::findTarget(card);
+  if (!target)
+    return target.takeError();
+  target->hasCudnn = hasCudnn();
+  return Target(*target);
 }
 
 } // namespace

@@ -12,10 +12,18 @@
 using namespace ax;
 using namespace ax::rt;
 
+// A card's context takes seconds to make, so this one is kept for all tests.
 std::string ax::rt::whyNoCard() {
-  DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
-  auto devices = cuda.create({0}, DeviceOptions());
-  return devices ? "" : llvm::toString(devices.takeError());
+  using Devices = std::vector<std::unique_ptr<Device>>;
+  static std::string why;
+  static const Devices *kept = [] {
+    auto devices = llvm::cantFail(allBackends().devices.find("cuda"))
+                       .create({0}, DeviceOptions());
+    if (!devices)
+      why = llvm::toString(devices.takeError());
+    return devices ? new Devices(std::move(*devices)) : nullptr;
+  }();
+  return kept ? "" : why;
 }
 
 namespace ax::rt {

@@ -40,6 +40,8 @@ LOADER = "ld-linux-x86-64.so.2"
 PROGRAMS = {"axrun-core": "bin/axrun-core", "AxCardTests": "test/unit/AxCardTests"}
 # Newer cards run it, too.
 OLDEST = "sm_80"
+# Flags of axrun that the CPU does not have.
+OF_CARDS = {"--launch-blocking", "--comm=nccl"}
 # Rounding to half precision may go either way.
 HALF = 2e-3
 
@@ -68,17 +70,14 @@ def sources(pattern):
             if fnmatch.fnmatch(f"{top}/{each}", pattern)]
 
 
-def readTable(listTests):
-    """The cases; listTests: a suite -> its tests."""
+def readTable():
+    """The cases."""
     for line in (HERE / "cases.txt").read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         kind, what, axopt, axrun, tolerance = (
             [part.strip() for part in line.split("|")] + [""] * 4)[:5]
-        if kind == "test":
-            yield from (Case(kind, test, [], [], "") for test in listTests(what))
-            continue
-        for source in sources(what):
+        for source in [what] if kind == "test" else sources(what):
             for flags in axopt.split(";"):
                 yield Case(kind, source, flags.split(), axrun.split(), tolerance)
 
@@ -96,21 +95,11 @@ class Maker:
                                f"{done.stderr}")
         return done.stdout
 
-    def listTests(self, suite):
-        """Of a card; one that is simulated has the same."""
-        text = self.run(self.build / PROGRAMS["AxCardTests"],
-                        f"--gtest_filter=*{suite}.*", "--gtest_list_tests",
-                        env=os.environ | {"AXRUN_CUDA_PATH": self.simulated})
-        group = ""
-        for line in text.splitlines():
-            test = line.split("#")[0].rstrip()
-            if test.startswith(" "):
-                yield group + test.strip()
-            elif test.endswith("."):
-                group = test
-
-    def target(self):
-        return OLDEST + "+sim" * self.options.simulated
+    def targets(self, flags):
+        """With cuDNN and without, where there may be something for it."""
+        isNarrow = any(flag.startswith("--precision") for flag in flags)
+        return ",".join(OLDEST + library + "+sim" * self.options.simulated
+                        for library in ("", "+cudnn")[:1 + isNarrow])
 
     def compile(self, case, scratch, folder, model, *flags):
         """The plan for the card, and one for this machine."""
@@ -119,13 +108,14 @@ class Maker:
                  "-o", scratch / "plan.mlir")
 
     def compileForCard(self, case, folder, model, *flags):
-        self.run(self.build / "bin/axopt", model, *flags, *case.axopt, "--quiet",
-                 "--compile", f"--target={self.target()}", "-o",
+        flags = [*flags, *case.axopt]
+        self.run(self.build / "bin/axopt", model, *flags, "--quiet", "--compile",
+                 f"--target={self.targets(map(str, flags))}", "-o",
                  folder / "plan.axc")
 
     def axrun(self, case, scratch, *command):
         self.run(self.build / "bin/axrun", scratch / "plan.mlir", *command,
-                 *[flag for flag in case.axrun if flag != "--launch-blocking"],
+                 *[flag for flag in case.axrun if flag not in OF_CARDS],
                  env=os.environ | {"AXRUN_DEVICE": "cpu"})
 
     def model(self, case, scratch, folder):
@@ -253,7 +243,7 @@ class Maker:
             self.programs(folder)
             cases = [case for case in dict.fromkeys(
                          Case(c.kind, c.source, tuple(c.axopt), tuple(c.axrun),
-                              c.tolerance) for c in readTable(self.listTests))
+                              c.tolerance) for c in readTable())
                      if re.search(self.options.cases, name(case))]
             places = [folder / "cases" / f"{n:03}" for n in range(len(cases))]
             with ThreadPool(self.options.j) as pool:
@@ -263,7 +253,7 @@ class Maker:
                     # Never empty: the shell takes two tabs for one.
                     print(case.kind, name(case), place.name,
                           self.tolerance(case, place) or "-",
-                          case.source if case.kind == "test"
+                          f"*{case.source}.*" if case.kind == "test"
                           else " ".join(case.axrun), sep="\t", file=table)
             how = "xz" if self.options.output.suffix == ".xz" else "gz"
             with tarfile.open(self.options.output, f"w:{how}") as archive:

@@ -75,7 +75,8 @@ def theBestOfSeveralTargetsRuns():
             raise Failed(told)
         few = forTargets("sm_100+sim,x86-64-v2,sm_90")
         said(r"sm_90\.axc: is for 'sm_100\+sim', 'x86-64-v2', 'sm_90', and the "
-             "device runs code for 'sm_80': compile it with --target=sm_80",
+             r"device runs code for 'sm_80(\+cudnn)?': compile it with "
+             "--target=sm_80",
              tool("axrun"), few, "--random-inputs=1", expect=UNSUPPORTED,
              environment=CUDA | {"SIMGPU_CAPABILITY": "80"})
         said(r"is for 'sm_80', 'sm_90', and the device runs code for '.*': "
@@ -89,8 +90,9 @@ def plansForOthersAreRefused():
         for target, other in (("x86-64-v3", "x86-64-v3"),
                               ("sm_100+sim", r"sm_100\+sim")):
             path = plan(folder, "--compile", f"--target={target}", ending="axc")
-            said(f"is for '{other}', and the device runs code for 'sm_90': "
-                 "compile it with --target=sm_90", tool("axrun"), path,
+            said(f"is for '{other}', and the device runs code for "
+                 r"'sm_90(\+cudnn)?': compile it with --target=sm_90",
+                 tool("axrun"), path,
                  "--random-inputs=1", expect=UNSUPPORTED)
         text = plan(folder)
         said("plan.mlir: is for 'x86-64-v3', and the device runs code for",
@@ -252,7 +254,7 @@ def cardsAreThere():
             said(says, tool("axrun"), path, "--random-inputs=1",
                  f"--devices={cards}", expect=USAGE, environment=two)
         # Code for the newer one does not run on both.
-        said("plan.mlir: is for 'sm_90', and the device runs code for 'sm_80'",
+        said("plan.mlir: is for 'sm_90', and the device runs code for 'sm_80",
              tool("axrun"), path, "--random-inputs=1", "--target=sm_90",
              expect=UNSUPPORTED, environment=two | {"SIMGPU_CAPABILITY": "90,80"})
         said("", tool("axrun"), path, "--random-inputs=1",

@@ -12,11 +12,12 @@ from cases import ROOT, Failed, run, scratch
 
 BUILD = Path(os.environ["AX_BIN"]).parent
 # One of each kind at least, of those that take little.
-CASES = (r"^test .*(AStreamKeepsItsOrder|EveryTypeAndEpilogue/Seed1|"
-         r"CardRates.MemoryOfTheCard)|^outputs mlp_eager_ts13_dyn|"
+CASES = (r"^test (DeviceSuite|CardRates)$|^outputs mlp_eager_ts13_dyn|"
          r"^outputs Softmax$|^(training|resumed) fc_net$|"
-         r"^repeats mlp_eager_ts13_dyn --tp=2$|^profile (kernels|step --dp=2)$")
-KINDS = {"test", "outputs", "training", "resumed", "repeats", "profile"}
+         r"^captured fc_net( |$)|^repeats mlp_eager_ts13_dyn --tp=2$|"
+         r"^profile (kernels|step --dp=2)$|^timed step --capture=on$")
+KINDS = {"test", "outputs", "training", "resumed", "captured", "repeats",
+         "profile", "timed"}
 ROW = re.compile(rf"^\| ((?:{'|'.join(KINDS)}) .*) \| (.*) \| (.*) \| (.*) \|$",
                  re.M)
 

@@ -192,7 +192,8 @@ TEST(CudaDeviceTest, CodeIsForAllCardsOfRanks) {
     options.device = "cuda";
     options.cards = std::move(cards);
     auto target = allBackends().findTarget(numRanks, options);
-    return target ? target->toText() : llvm::toString(target.takeError());
+    return target ? target->getGpu()->architecture()
+                  : llvm::toString(target.takeError());
   };
   EXPECT_EQ(targetOf({2, 2}), "sm_100");
   EXPECT_EQ(targetOf({2, 0}), "sm_90");
@@ -218,7 +219,8 @@ TEST(CudaDeviceTest, ProcessesAreSpreadOverTheirHostsCards) {
     options.processesOnHost = onHost;
     options.cards = std::move(cards);
     auto target = allBackends().findTarget(6, options);
-    return target ? target->toText() : llvm::toString(target.takeError());
+    return target ? target->getGpu()->architecture()
+                  : llvm::toString(target.takeError());
   };
   EXPECT_EQ(targetOf(4, 0, 2), "sm_90");
   EXPECT_EQ(targetOf(5, 1, 2), "sm_80");

@@ -4,6 +4,7 @@
 #define AX_CODEGEN_LOCALPASSES_H
 
 #include "ax/Local/Local.h"
+#include "ax/Support/Target.h"
 #include "mlir/Pass/Pass.h"
 
 #include <memory>
@@ -15,10 +16,10 @@ namespace ax::codegen {
 #include "ax/Codegen/LocalPasses.h.inc"
 
 /// What turns a localised stage into commands, in order: all passes behind
-/// `axl-localize`. Each runs on stages, or on what holds them. With `gpu`,
-/// libraries are those of a GPU, whose passes are all that there are.
-std::vector<std::unique_ptr<mlir::Pass>> stagePasses(bool separateKernels,
-                                                     bool gpu = false);
+/// `axl-localize`. Each runs on stages, or on what holds them. Without a GPU,
+/// libraries are those of a processor.
+std::vector<std::unique_ptr<mlir::Pass>>
+stagePasses(bool separateKernels, std::optional<GpuTarget> target = {});
 
 /// All passes, and the pipeline `axl-lower`, which is all of them on a plan.
 void registerLocalPasses();

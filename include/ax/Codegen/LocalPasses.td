@@ -27,8 +27,14 @@ def ComposeAttention : Pass<"axl-compose-attention"> {
   let description = [{
     For targets whose library has no attention, and its gradient likewise. The
     scores of all queries are in memory then. A key that `causal` hides is
-    multiplied by 0: a value that is no number makes its queries none.
+    multiplied by 0: a value that is no number makes its queries none. What cuDNN
+    does is left to it, in the type in which factors are multiplied: bf16 or f16,
+    heads of up to 128 that are multiples of 8, no mask but a causal one of as many
+    queries as keys, and no cap.
   }];
+  let options = [
+    Option<"cudnn", "cudnn", "bool", "false", "cuDNN is there">
+  ];
 }
 
 def ComposeChecks : Pass<"axl-compose-checks"> {
@@ -61,6 +67,18 @@ def ComposeTopK : Pass<"axl-compose-top-k"> {
     each other: an element's place in order is the number of those that come before
     it, and equal ones keep the order of their indices. The places of all elements
     are in memory then. Of i1, and of more comparisons than 2^32, it stays.
+  }];
+}
+
+def PadProducts : Pass<"axl-pad-products"> {
+  let summary = "Rows of large products begin at multiples of 16 bytes";
+  let description = [{
+    For cuBLASLt, whose fast kernels on factors of 16 bits want that: a vocabulary of
+    50257 makes a product several times as slow as one of 50264. Dimensions along
+    which a factor or the result lies are padded with zeros to a multiple of 8, and
+    the result is a part of what comes out. Who makes a factor writes the padding
+    along with it. Products of batches, and those with a dimension of less than 64,
+    stay.
   }];
 }
 
@@ -129,6 +147,17 @@ def SplitReductions : Pass<"axl-split-reductions"> {
     that has no suitable divisor stays whole. Softmax, norms and `arg_reduce` of
     few long rows, and a softmax along a dimension that is not the last, become
     reductions and element-wise operations before that.
+  }];
+}
+
+def ComputeWhereRead : Pass<"axl-compute-where-read"> {
+  let summary = "What is larger than all it is made of is made by who reads it";
+  let description = [{
+    For GPUs, whose kernels wait for memory: a narrow float that is widened, a mask of
+    indices, the exponentials of a softmax over rows that no kernel keeps would be
+    written once and be read by each kernel. They read what it is made of, and do the
+    arithmetic again, unless that takes long. What a library or an exchange reads is
+    in memory all the same.
   }];
 }
 

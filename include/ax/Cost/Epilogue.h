@@ -55,8 +55,8 @@ public:
 const Library &cpuLibrary();
 
 /// Returns that of GPUs, which is cuBLASLt: behind Linears and convolutions
-/// that give the type of their factors a bias, and then ReLU, GELU by tanh, or
-/// a residual; behind transposed ones a bias.
+/// that give the type of their factors a bias, and then ReLU, GELU by tanh (not
+/// of f64), or a residual; behind transposed ones a bias.
 const Library &gpuLibrary();
 
 /// Returns as much of what stands behind `product` as `library` does with it.

@@ -156,12 +156,15 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
     query i attends to keys <= i + T - S; others do not count, NaN neither, while
     what a mask hides is 0 times its value. `softcap` c: scores become
     c tanh(scores / c) before the mask. A row with nothing to attend to gives 0
-    with `empty_rows_zero`, NaN otherwise.
+    with `empty_rows_zero`, NaN otherwise. `product_type`: what factors of products
+    are rounded to where this is made of products (the numbers of `--precision`); a
+    library that does it all in f32 need not.
     Created by Raise and by Import (opset 23 Attention).
   }];
   let arguments = (ins Ax_FloatTensor:$q, Ax_FloatTensor:$k, Ax_FloatTensor:$v,
     Optional<Ax_Tensor>:$mask, F64Attr:$scale, UnitAttr:$causal,
-    OptionalAttr<F64Attr>:$softcap, UnitAttr:$empty_rows_zero);
+    OptionalAttr<F64Attr>:$softcap, UnitAttr:$empty_rows_zero,
+    OptionalAttr<TypeAttr>:$product_type);
   let results = (outs Ax_FloatTensor:$result);
   let assemblyFormat = [{
     $q `,` $k `,` $v (`mask` $mask^ `:` type($mask))? `scale` $scale attr-dict
@@ -178,10 +181,8 @@ def Ax_AttentionGradientOp : Ax_InferredOp<"attention_gradient", [
     dv = p^T gradient; ds = p (gradient v^T - sum(gradient result)), times
     1 - tanh(...)^2 under a `softcap`; dq = scale ds k; dk = scale ds^T q. What
     is hidden has p = 0, by which it is multiplied; a row with nothing to attend
-    to has p = 0 with `empty_rows_zero`, NaN otherwise. `product_type`: what
-    factors of products are rounded to where this is made of products (the
-    numbers of `--precision`); a library that does it all in f32 need not. A
-    mask that is trained needs all of ds, and the other operations of which this
+    to has p = 0 with `empty_rows_zero`, NaN otherwise. `product_type` is the
+    attention's. A mask that is trained needs all of ds, and the other operations of which this
     one is made. Created by Train; code generation composes it where the library
     lacks it.
   }];

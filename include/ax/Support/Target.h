@@ -15,13 +15,15 @@ namespace ax {
 struct GpuTarget {
   /// 90 is 9.0.
   unsigned capability = 80;
+  /// cuDNN is beside it, and does attention.
+  bool hasCudnn = false;
   /// Code is made for a processor, too, which stands in for the GPU in tests.
   bool isSimulated = false;
 
-  /// `sm_80`, `sm_90` or `sm_100`, with `+sim` behind it for one that is
-  /// simulated; nothing for others.
+  /// `sm_80`, `sm_90` or `sm_100`, with `+cudnn` behind it where that is there,
+  /// and `+sim` for one that is simulated; nothing for others.
   static std::optional<GpuTarget> find(llvm::StringRef name);
-  /// All that `find` knows, but for those that are simulated, the oldest first.
+  /// All that `find` knows without what may be behind them, the oldest first.
   static llvm::ArrayRef<llvm::StringRef> names();
   /// The newest that runs on cards of this capability; nothing for those that
   /// are too old.
@@ -32,7 +34,8 @@ struct GpuTarget {
     return "sm_" + std::to_string(capability);
   }
   std::string toText() const {
-    return architecture() + (isSimulated ? "+sim" : "");
+    return architecture() + (hasCudnn ? "+cudnn" : "") +
+           (isSimulated ? "+sim" : "");
   }
 };
 
@@ -71,8 +74,9 @@ private:
 };
 
 /// Returns the place in `targets` of what runs best on a device, of which
-/// `device` is what code is made for: what is for the newest GPU, or makes use
-/// of most that a processor has; of equal ones the first. An Unsupported error
+/// `device` is what code is made for: what makes use of cuDNN, is for the newest
+/// GPU, or makes use of most that a processor has; of equal ones the first. An
+/// Unsupported error
 /// that lists all of them where none runs there.
 llvm::Expected<size_t> chooseTarget(llvm::ArrayRef<CodeTarget> targets,
                                     const Target &device);

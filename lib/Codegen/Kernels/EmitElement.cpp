@@ -160,6 +160,11 @@ Value Emitter::guarded(ArrayRef<Bound> bounds, Type type,
   }
   if (!condition)
     return inside();
+  return choose(*condition, type, inside, outside);
+}
+
+Value Emitter::choose(Value condition, Type type, function_ref<Value()> inside,
+                      function_ref<Value()> outside) {
   auto apart = [&](function_ref<Value()> body) {
     memos.emplace_back();
     ++choiceDepth;
@@ -169,7 +174,7 @@ Value Emitter::guarded(ArrayRef<Bound> bounds, Type type,
     return value;
   };
   return writer.choice(
-      *condition, type, [&] { return apart(inside); },
+      condition, type, [&] { return apart(inside); },
       [&] { return apart(outside); });
 }
 

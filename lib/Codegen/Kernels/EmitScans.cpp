@@ -146,26 +146,93 @@ void Emitter::emitUpdate(ScatterKind kind, const Part &part,
       [&] { return writer.zero(type); });
 }
 
+void Emitter::emitUpdates(const Updates &updates, const Part &part) {
+  if (isInParts(updates.op)) {
+    emitUpdatesOfPart(updates, part);
+    return;
+  }
+  emitOrdered(updates.op, NestRole::Update, updates.sizes, updates.isOrdered,
+              [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
+                emitUpdate(
+                    updates.kind, part, updates.offsetOf(at),
+                    [&] { return updates.valueOf(at); }, updates.type);
+                return {};
+              });
+}
+
+/// Of all updates a part has few. So several are looked at together, whose
+/// loads need not wait for each other, and mostly none of them is the part's.
+void Emitter::emitUpdatesOfPart(const Updates &updates, const Part &part) {
+  SmallVector<int64_t> ordered, others;
+  int64_t count = 1, together = 16;
+  for (auto [d, size] : llvm::enumerate(updates.sizes))
+    if (updates.isOrdered(d)) {
+      ordered.push_back(size);
+      count *= size;
+    } else {
+      others.push_back(size);
+    }
+  while (count % together != 0)
+    together /= 2;
+  auto pointOf = [&](ArrayRef<IndexExpr> atOthers, const IndexExpr &number) {
+    Indices atOrdered = space.delinearize(number, ordered), all;
+    const IndexExpr *i = atOrdered.begin(), *j = atOthers.begin();
+    for (unsigned d = 0; d != updates.sizes.size(); ++d)
+      all.push_back(updates.isOrdered(d) ? *i++ : *j++);
+    return all;
+  };
+  auto doSome = [&](ArrayRef<IndexExpr> atOthers, const IndexExpr &first) {
+    std::vector<Indices> points;
+    std::vector<IndexExpr> offsets;
+    Value hits = writer.number(0);
+    for (int64_t k = 0; k != together; ++k) {
+      points.push_back(pointOf(atOthers, first + IndexExpr(k)));
+      offsets.push_back(updates.offsetOf(points.back()));
+      Value at = space.materialize(offsets.back() + part.start * -1);
+      Value isIn = writer.both(writer.isAtLeast(at, writer.number(0)),
+                               writer.isLess(at, writer.number(part.count)));
+      hits = writer.select(isIn, writer.number(1), hits);
+    }
+    choose(
+        writer.isAtLeast(hits, writer.number(1)), updates.type,
+        [&] {
+          for (auto [point, offset] : llvm::zip_equal(points, offsets))
+            emitUpdate(
+                updates.kind, part, offset,
+                [&, &point = point] { return updates.valueOf(point); },
+                updates.type);
+          return writer.zero(updates.type);
+        },
+        [&] { return writer.zero(updates.type); });
+  };
+  emitNest(updates.op, NestRole::Update, others, {},
+           [&](ArrayRef<IndexExpr> atOthers, ValueRange) -> Values {
+             emitNest(updates.op, NestRole::InOrder, {count / together}, {},
+                      [&](ArrayRef<IndexExpr> group, ValueRange) -> Values {
+                        doSome(atOthers, group[0] * together);
+                        return {};
+                      });
+             return {};
+           });
+}
+
 Emitter::RowValue Emitter::emitScatterElements(ScatterElementsOp op) {
   RankedTensorType type = tensorType(op->getResult(0));
   RankedTensorType updates = tensorType(op.getUpdates());
   ArrayRef<int64_t> shape = type.getShape();
-  Type element = type.getElementType();
   Part part = emitBeforeUpdates(op, op.getOperand());
-  // Updates of one place are along the axis.
-  emitOrdered(
-      op, NestRole::Update, updates.getShape(),
-      [&](unsigned d) { return d == op.getAxis(); },
-      [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
-        Indices own(at);
-        own[op.getAxis()] =
-            dynamicIndex(pull(op.getIndices(), at),
-                         elementType(op.getIndices()), shape[op.getAxis()]);
-        emitUpdate(
-            op.getKind(), part, space.linearize(own, shape),
-            [&] { return pull(op.getUpdates(), at); }, element);
-        return {};
-      });
+  auto offsetOf = [&](ArrayRef<IndexExpr> at) {
+    Indices own(at);
+    own[op.getAxis()] =
+        dynamicIndex(pull(op.getIndices(), at), elementType(op.getIndices()),
+                     shape[op.getAxis()]);
+    return space.linearize(own, shape);
+  };
+  emitUpdates(
+      {op, op.getKind(), type.getElementType(), updates.getShape(),
+       [&](unsigned d) { return d == op.getAxis(); }, offsetOf,
+       [&](ArrayRef<IndexExpr> at) { return pull(op.getUpdates(), at); }},
+      part);
   return part.row;
 }
 
@@ -174,27 +241,25 @@ Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
   RankedTensorType indexType = tensorType(op.getIndices());
   RankedTensorType updates = tensorType(op.getUpdates());
   ArrayRef<int64_t> shape = type.getShape();
-  Type element = type.getElementType();
   unsigned rank = indexType.getRank() - 1;
   Part part = emitBeforeUpdates(op, op.getOperand());
-  emitOrdered(
-      op, NestRole::Update, updates.getShape(),
-      [&](unsigned d) { return d < rank; },
-      [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
-        Indices which(at.take_front(rank));
-        which.push_back(IndexExpr());
-        Indices own;
-        for (int64_t k = 0; k != indexType.getShape().back(); ++k) {
-          which.back() = IndexExpr(k);
-          own.push_back(dynamicIndex(pull(op.getIndices(), which),
-                                     indexType.getElementType(), shape[k]));
-        }
-        own.append(at.begin() + rank, at.end());
-        emitUpdate(
-            op.getKind(), part, space.linearize(own, shape),
-            [&] { return pull(op.getUpdates(), at); }, element);
-        return {};
-      });
+  auto offsetOf = [&](ArrayRef<IndexExpr> at) {
+    Indices which(at.take_front(rank));
+    which.push_back(IndexExpr());
+    Indices own;
+    for (int64_t k = 0; k != indexType.getShape().back(); ++k) {
+      which.back() = IndexExpr(k);
+      own.push_back(dynamicIndex(pull(op.getIndices(), which),
+                                 indexType.getElementType(), shape[k]));
+    }
+    own.append(at.begin() + rank, at.end());
+    return space.linearize(own, shape);
+  };
+  emitUpdates(
+      {op, op.getKind(), type.getElementType(), updates.getShape(),
+       [&](unsigned d) { return d < rank; }, offsetOf,
+       [&](ArrayRef<IndexExpr> at) { return pull(op.getUpdates(), at); }},
+      part);
   return part.row;
 }
 

@@ -175,6 +175,9 @@ private:
   Value guarded(llvm::ArrayRef<Bound> bounds, mlir::Type type,
                 llvm::function_ref<Value()> inside,
                 llvm::function_ref<Value()> outside);
+  Value choose(Value condition, mlir::Type type,
+               llvm::function_ref<Value()> inside,
+               llvm::function_ref<Value()> outside);
 
   // EmitRows.cpp
   Value pullRow(mlir::OpResult value, llvm::ArrayRef<IndexExpr> indices);
@@ -207,6 +210,20 @@ private:
   Part emitBeforeUpdates(mlir::Operation *op, Value operand);
   void emitUpdate(ScatterKind kind, const Part &part, const IndexExpr &offset,
                   llvm::function_ref<Value()> update, mlir::Type type);
+  /// All updates, at the points of `sizes`: where each goes in the result, and
+  /// what it is.
+  struct Updates {
+    mlir::Operation *op;
+    ScatterKind kind;
+    mlir::Type type;
+    llvm::ArrayRef<int64_t> sizes;
+    /// Those of one place differ in these dimensions.
+    llvm::function_ref<bool(unsigned)> isOrdered;
+    llvm::function_ref<IndexExpr(llvm::ArrayRef<IndexExpr>)> offsetOf;
+    llvm::function_ref<Value(llvm::ArrayRef<IndexExpr>)> valueOf;
+  };
+  void emitUpdates(const Updates &updates, const Part &part);
+  void emitUpdatesOfPart(const Updates &updates, const Part &part);
 
   FusionOp fusion;
   KernelNests &nests;

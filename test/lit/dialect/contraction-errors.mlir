@@ -363,6 +363,13 @@
 
 // -----
 
+%q = ax.iota dim 0 : tensor<1x4x8x8xf32>
+// expected-error @+2 {{product_type 'f64' is neither f16 nor bf16}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.attention %q, %q, %q scale 1.0 {product_type = f64} : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>
+
+// -----
+
 %x = ax.iota dim 0 : tensor<1x4x9xf32>
 %g = ax.iota dim 0 : tensor<1x6xf32>
 // expected-error @+2 {{needs x and gradient of the same rank >= 3, got 'tensor<1x4x9xf32>' and 'tensor<1x6xf32>'}}

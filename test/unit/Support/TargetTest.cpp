@@ -20,7 +20,8 @@ TEST(Target, ProcessorsAsBefore) {
 }
 
 TEST(Target, Gpus) {
-  for (const char *name : {"sm_80", "sm_90", "sm_100", "sm_90+sim"}) {
+  for (const char *name : {"sm_80", "sm_90", "sm_100", "sm_90+sim", "sm_90+cudnn",
+                           "sm_80+cudnn+sim"}) {
     Target target = llvm::cantFail(Target::parse(name));
     ASSERT_TRUE(target.getGpu()) << name;
     EXPECT_FALSE(target.getCpu());
@@ -31,6 +32,8 @@ TEST(Target, Gpus) {
   EXPECT_EQ(simulated.capability, 100u);
   EXPECT_TRUE(simulated.isSimulated);
   EXPECT_EQ(simulated.architecture(), "sm_100");
+  EXPECT_FALSE(simulated.hasCudnn);
+  EXPECT_TRUE(GpuTarget::find("sm_90+cudnn")->hasCudnn);
 }
 
 TEST(Target, UnknownOnes) {
@@ -67,6 +70,9 @@ TEST(Target, CodeIsForADevice) {
   EXPECT_EQ(said("sm_80", card), "");
   EXPECT_EQ(said("sm_90+sim", card), "");
   EXPECT_EQ(said("x86-64", processor), "");
+  EXPECT_EQ(said("sm_90+cudnn", card),
+            "is for 'sm_90+cudnn', and the device runs code for 'sm_90': compile "
+            "it with --target=sm_90");
   EXPECT_EQ(said("sm_100", card),
             "is for 'sm_100', and the device runs code for 'sm_90': compile it "
             "with --target=sm_90");
@@ -107,6 +113,8 @@ TEST(Target, TheBestForADevice) {
   EXPECT_EQ(on("x86-64-v3", all), 3U);
   EXPECT_EQ(on("x86-64-v4", all), 3U);
   EXPECT_EQ(on("native", code({"x86-64", "native"})), 1U);
+  EXPECT_EQ(on("sm_90+cudnn", code({"sm_90", "sm_80+cudnn", "sm_100+cudnn"})),
+            1U);
   // Of equal ones the first.
   EXPECT_EQ(on("sm_90", code({"sm_80+sim", "sm_80"})), 0U);
 }

@@ -218,10 +218,10 @@ axl.stage @tilesOfTwo(%x: tensor<2x64x64xf32>, %y: tensor<2x64x64xf32>) {
 // -----
 
 // Each part of a scatter's result is an iteration, which goes through all of
-// the updates in order, threads next to each other through columns.
+// the updates in order, 16 at a time, threads next to each other through columns.
 // CHECK-LABEL: @embedding
 // CHECK: nests ["128 iterations: 128, each by 1024 threads", "result 0: 301542"]
-// CHECK: ax.scatter_nd add {{.*}} {axl.nests = ["first: 150771 <2>", "update: 768", "in order: 16384"]}
+// CHECK: ax.scatter_nd add {{.*}} {axl.nests = ["first: 150771 <2>", "update: 768", "in order: 1024"]}
 axl.stage @embedding(%x: tensor<50257x768xf32>, %i: tensor<16384x1xi64>, %u: tensor<16384x768xf32>) {
   %0 = axl.fusion(%x, %i, %u) {
   ^bb0(%a: tensor<50257x768xf32>, %b: tensor<16384x1xi64>, %c: tensor<16384x768xf32>):

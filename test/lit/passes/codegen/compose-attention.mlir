@@ -61,3 +61,13 @@ axl.stage @precision(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x5x8xf32>) {
   %dq, %dk, %dv = ax.attention_gradient %q, %k, %k, %q, %q scale 1.000000e+00 {product_type = bf16} : tensor<1x1x3x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>
   axl.yield %dq : tensor<1x1x3x8xf32>
 }
+
+// Of the attention itself, too.
+// CHECK-LABEL: axl.stage @precision_forwards
+// CHECK: ax.dot %{{.*}} : tensor<1x1x1x3x8xbf16>, tensor<1x1x5x8xbf16> -> tensor<1x1x1x3x5xf32>
+// CHECK: ax.dot %{{.*}} : tensor<1x1x1x3x5xbf16>, tensor<1x1x5x8xbf16> -> tensor<1x1x1x3x8xf32>
+// CHECK: axl.yield {{.*}} : tensor<1x1x3x8xf32>
+axl.stage @precision_forwards(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x5x8xf32>) {
+  %0 = ax.attention %q, %k, %k scale 1.000000e+00 {product_type = bf16} : tensor<1x1x3x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x3x8xf32>
+  axl.yield %0 : tensor<1x1x3x8xf32>
+}

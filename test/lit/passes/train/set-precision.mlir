@@ -16,7 +16,8 @@
 // CHECK: ax.unary gelu %[[S]] : tensor<3x2xf32>
 // CHECK: ax.dot {{.*}} : tensor<3x2xbf16>, tensor<3x2xbf16> -> tensor<3x3xbf16>
 // CHECK: ax.dot {{.*}} : tensor<3x4xf64>, tensor<3x4xf64> -> tensor<3x3xf64>
-// The gradient of attention keeps its operands, a mask of large numbers above all.
+// Attention and its gradient keep their operands, a mask of large numbers above all.
+// CHECK: ax.attention {{.*}} mask %{{.*}} : tensor<1x1x1x3xf32> scale 1.000000e+00 {product_type = bf16} : tensor<1x1x3x2xf32>
 // CHECK: ax.attention_gradient {{.*}} mask %{{.*}} : tensor<1x1x1x3xf32> scale 1.000000e+00 {product_type = bf16} : tensor<1x1x3x2xf32>
 ax.plan @p version 1 {
   ax.state @w : tensor<4x2xf32> from "w" offset 0 length 32 {trainable}
@@ -33,7 +34,8 @@ ax.plan @p version 1 {
     %d = ax.dot %z, %z batch [] x [] contract [1] x [1] : tensor<3x4xf64>, tensor<3x4xf64> -> tensor<3x3xf64>
     %m = ax.constant dense<-1.0e+09> : tensor<1x1x1x3xf32> -> tensor<1x1x1x3xf32>
     %q = ax.reshape %g : tensor<3x2xf32> -> tensor<1x1x3x2xf32>
-    %dq, %dk, %dv = ax.attention_gradient %q, %q, %q, %q, %q mask %m : tensor<1x1x1x3xf32> scale 1.0 : tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32> -> tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>
+    %a = ax.attention %q, %q, %q mask %m : tensor<1x1x1x3xf32> scale 1.0 : tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32> -> tensor<1x1x3x2xf32>
+    %dq, %dk, %dv = ax.attention_gradient %q, %q, %q, %a, %q mask %m : tensor<1x1x1x3xf32> scale 1.0 : tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32> -> tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>
     ax.return %y, %d, %dq : tensor<3x3xf32>, tensor<3x3xf64>, tensor<1x1x3x2xf32>
   }
 }

@@ -191,7 +191,8 @@ struct Heads {
 static Operation *attention(Gen &g) {
   Heads h(g);
   return make<AttentionOp>(g, h.q, h.k, h.v, h.mask(g), llvm::APFloat(0.5),
-                           h.causal, h.softcap, g.chance(50));
+                           h.causal, h.softcap, g.chance(50),
+                           /*product_type=*/TypeAttr());
 }
 
 static Operation *attentionGradient(Gen &g) {

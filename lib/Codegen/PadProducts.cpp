@@ -1,0 +1,124 @@
+//===- PadProducts.cpp - Rows that begin at multiples of 16 bytes ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ForEachStage.h"
+#include "ax/Codegen/LocalPasses.h"
+#include "ax/Gradients/TensorBuilder.h"
+
+namespace ax::codegen {
+#define GEN_PASS_DEF_PADPRODUCTS
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::codegen;
+
+/// Elements of 16 bits in 16 bytes.
+static constexpr int64_t alignment = 8;
+/// What is smaller is not worth a copy.
+static constexpr int64_t leastSize = 64;
+
+namespace {
+
+/// A factor: which dimensions are summed over, and how much is added to each.
+struct Factor {
+  Value value;
+  SmallVector<int64_t> contract, extra;
+
+  Factor(Value value, ArrayRef<int64_t> contract)
+      : value(value), contract(contract), extra(shapeOf(value).size(), 0) {}
+
+  int64_t last() const { return static_cast<int64_t>(extra.size()) - 1; }
+  SmallVector<int64_t> others() const {
+    SmallVector<int64_t> dims;
+    for (int64_t dim = 0; dim <= last(); ++dim)
+      if (!llvm::is_contained(contract, dim))
+        dims.push_back(dim);
+    return dims;
+  }
+  int64_t countOf(ArrayRef<int64_t> dims) const {
+    int64_t count = 1;
+    for (int64_t dim : dims)
+      count *= shapeOf(value)[dim];
+    return count;
+  }
+  void align(int64_t dim) {
+    extra[dim] = llvm::alignTo(shapeOf(value)[dim], alignment) -
+                 shapeOf(value)[dim];
+  }
+  Value pad(TensorBuilder &t) const {
+    SmallVector<int64_t> low(extra.size(), 0);
+    return isPadded() ? t.pad(value, low, extra) : value;
+  }
+  bool isPadded() const {
+    return llvm::any_of(extra, [](int64_t more) { return more != 0; });
+  }
+};
+
+struct PadProductsPass : codegen::impl::PadProductsBase<PadProductsPass> {
+  void runOnOperation() override {
+    forEachStage(getOperation(), [](LocalStageOp stage) {
+      for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
+        if (auto dot = dyn_cast<DotOp>(op)) {
+          if (dot.getLhsBatch().empty())
+            pad(&op, Factor(dot.getLhs(), dot.getLhsContract()),
+                Factor(dot.getRhs(), dot.getRhsContract()));
+        } else if (auto linear = dyn_cast<LinearOp>(op)) {
+          Factor x(linear.getX(), {});
+          x.contract = {x.last()};
+          pad(&op, std::move(x),
+              Factor(linear.getW(), {linear.getTransposeW() ? 1 : 0}));
+        }
+      }
+    });
+  }
+
+  static void pad(Operation *op, Factor lhs, Factor rhs) {
+    Type element = elementType(lhs.value);
+    if (!element.isF16() && !element.isBF16())
+      return;
+    SmallVector<int64_t> rows = lhs.others(), columns = rhs.others();
+    for (int64_t size : {lhs.countOf(rows), rhs.countOf(columns),
+                         lhs.countOf(lhs.contract)})
+      if (size < leastSize)
+        return;
+    alignLast(lhs, rhs);
+    alignLast(rhs, lhs);
+    if (!columns.empty())
+      rhs.align(columns.back());
+    else if (!rows.empty())
+      lhs.align(rows.back());
+    if (!lhs.isPadded() && !rhs.isPadded())
+      return;
+
+    OpBuilder builder(op);
+    TensorBuilder t(op->getLoc(), builder);
+    Value result = op->getResult(0);
+    Operation *padded = builder.clone(*op);
+    padded->setOperands({lhs.pad(t), rhs.pad(t)});
+    padded->moveBefore(op);
+    SmallVector<int64_t> shape(shapeOf(result)), zeros(shape.size(), 0),
+        ones(shape.size(), 1);
+    size_t at = 0;
+    for (auto &[factor, dims] : {std::pair(&lhs, &rows), {&rhs, &columns}})
+      for (int64_t dim : *dims)
+        shape[at++] += factor->extra[dim];
+    padded->getResult(0).setType(tensorType(result).clone(shape));
+    Value part = padded->getResult(0);
+    if (part.getType() != result.getType())
+      part = SliceOp::create(t.b, result.getType(), part, zeros, ones);
+    result.replaceAllUsesWith(part);
+    op->erase();
+  }
+
+  /// Along its last dimension a factor lies in memory.
+  static void alignLast(Factor &factor, Factor &other) {
+    int64_t last = factor.last();
+    factor.align(last);
+    const auto *place = llvm::find(factor.contract, last);
+    if (place != factor.contract.end())
+      other.align(other.contract[place - factor.contract.begin()]);
+  }
+};
+
+} // namespace

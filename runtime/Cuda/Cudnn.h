@@ -1,0 +1,85 @@
+//===- Cudnn.h - cuDNN, found at run time -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_RUNTIME_CUDA_CUDNN_H
+#define AX_RUNTIME_CUDA_CUDNN_H
+
+#include "Card.h"
+
+#include <cudnn_graph.h>
+#include <mutex>
+
+namespace ax::rt::cuda {
+
+/// The functions of libcudnn_graph.so.9. The library stays in the process.
+class Cudnn {
+public:
+  /// The oldest one that is known to do all that is asked of it: 9.10.
+  static constexpr size_t oldestVersion = 91000;
+
+  /// Looks in the folders that AXRUN_CUDA_PATH lists, then where the loader
+  /// does. An Unsupported error where there is none, or it is too old.
+  static llvm::Expected<std::shared_ptr<const Cudnn>> load();
+
+  /// `call(&Cudnn::cudnnCreate, &handle)`: an error with the function's name,
+  /// the status' name and what cuDNN said last; Unsupported where the library
+  /// says so, else RunFailed.
+  template <typename... Params, typename... Args>
+  llvm::Error call(LibraryFunction<cudnnStatus_t(Params...)> Cudnn::*member,
+                   Args... args) const {
+    const auto &called = this->*member;
+    cudnnStatus_t status = called.function(args...);
+    if (status == CUDNN_STATUS_SUCCESS)
+      return llvm::Error::success();
+    return describe(called.name, status);
+  }
+
+#define AX_CUDNN_FUNCTION(NAME) LibraryFunction<decltype(::NAME)> NAME{#NAME};
+#include "CudnnFunctions.def"
+
+private:
+  llvm::Error describe(const char *name, cudnnStatus_t status) const;
+};
+
+/// A card's own use of the library. Thread-safe.
+class CudnnHandle {
+public:
+  static llvm::Expected<std::shared_ptr<const CudnnHandle>>
+  create(const SharedCard &card);
+  /// For a card that is not there, as cuDNN describes one
+  /// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): plans can be made for it, and
+  /// not executed.
+  static llvm::Expected<std::shared_ptr<const CudnnHandle>>
+  describe(llvm::StringRef properties);
+  ~CudnnHandle();
+  CudnnHandle(const CudnnHandle &) = delete;
+  CudnnHandle &operator=(const CudnnHandle &) = delete;
+
+  const Cudnn &getLibrary() const { return *library; }
+  /// Null for a card that is described.
+  cudnnHandle_t get() const { return handle; }
+  /// What describes the card; null where it is there.
+  cudnnBackendDescriptor_t getDescription() const { return description; }
+  /// Makes the card's context that of the calling thread.
+  llvm::Error enter() const { return card->enter(); }
+  /// Puts a plan's work on a stream.
+  llvm::Error execute(cudnnBackendDescriptor_t plan,
+                      cudnnBackendDescriptor_t arguments,
+                      CUstream stream) const;
+
+private:
+  CudnnHandle(SharedCard card, std::shared_ptr<const Cudnn> library)
+      : card(std::move(card)), library(std::move(library)) {}
+
+  SharedCard card;
+  std::shared_ptr<const Cudnn> library;
+  cudnnHandle_t handle = nullptr;
+  cudnnBackendDescriptor_t description = nullptr;
+  /// The handle has one stream at a time.
+  mutable std::mutex mutex;
+};
+
+using SharedCudnn = std::shared_ptr<const CudnnHandle>;
+
+} // namespace ax::rt::cuda
+
+#endif // AX_RUNTIME_CUDA_CUDNN_H

@@ -1,0 +1,205 @@
+//===- CudnnAttention.cpp - Attention by cuDNN ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What attention gave is at hand for its gradient, and the sums of its softmax
+// are not (Stats): they are computed again before, which takes a fifth of the
+// time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudaAttention.h"
+#include "CudaMemory.h"
+#include "CudnnAttentionGraphs.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+namespace ax::rt::cuda {
+
+using namespace attention;
+
+namespace {
+
+using SharedPlan = std::shared_ptr<const CudnnPlan>;
+
+/// What cuDNN wants workspaces to be aligned to.
+constexpr int64_t alignment = 256;
+
+/// The numbers that graphs read from the host.
+struct Numbers {
+  explicit Numbers(double scale) : scale(static_cast<float>(scale)) {}
+  void addTo(llvm::SmallVectorImpl<CudnnPlan::Argument> &arguments,
+             const AttentionDesc &desc) {
+    arguments.push_back({Scale, &scale});
+    if (desc.causal)
+      arguments.push_back({Hidden, &hidden});
+  }
+  float scale, hidden = -std::numeric_limits<float>::infinity(), one = 1;
+};
+
+void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
+
+int64_t statsBytesOf(const AttentionDesc &desc) {
+  int64_t rows = desc.q.sizes[0] * desc.q.sizes[1] * desc.q.sizes[2];
+  return static_cast<int64_t>(
+      llvm::alignTo(rows * static_cast<int64_t>(sizeof(float)), alignment));
+}
+
+/// In its workspace are the stats, which nobody reads, and behind them what the
+/// plan needs.
+class Attention : public CudaOp {
+public:
+  Attention(const AttentionDesc &desc, SharedPlan plan)
+      : desc(desc), plan(std::move(plan)) {
+    workspaceBytes =
+        statsBytesOf(desc) + this->plan->getWorkspaceBytes() + alignment;
+  }
+
+  llvm::Error execute(CUstream stream, const DeviceAddress *arguments,
+                      DeviceAddress workspace) override {
+    CUdeviceptr base = llvm::alignTo(toCuda(workspace), alignment);
+    Numbers numbers(desc.scale);
+    llvm::SmallVector<CudnnPlan::Argument> all = {{Stats, pointer(base)}};
+    for (int64_t number : {Q, K, V, Out})
+      all.push_back({number, pointer(toCuda(*arguments++))});
+    numbers.addTo(all, desc);
+    return plan->execute(stream, all,
+                         base + static_cast<CUdeviceptr>(statsBytesOf(desc)));
+  }
+
+private:
+  AttentionDesc desc;
+  SharedPlan plan;
+};
+
+class AttentionGradient : public CudaOp {
+public:
+  AttentionGradient(const AttentionGradientDesc &desc, SharedPlan forwards,
+                    SharedPlan backwards)
+      : desc(desc), forwards(std::move(forwards)),
+        backwards(std::move(backwards)) {
+    workspaceBytes = place(End) + alignment;
+  }
+
+  llvm::Error execute(CUstream stream, const DeviceAddress *arguments,
+                      DeviceAddress workspace) override {
+    CUdeviceptr base = llvm::alignTo(toCuda(workspace), alignment);
+    auto at = [&](Piece piece) {
+      return pointer(base + static_cast<CUdeviceptr>(place(piece)));
+    };
+    auto given = [&](int i) { return pointer(toCuda(arguments[i])); };
+    Numbers numbers(desc.forward.scale);
+    llvm::SmallVector<CudnnPlan::Argument> all = {
+        {Q, given(0)}, {K, given(1)}, {V, given(2)}, {Stats, at(OfStats)}};
+    numbers.addTo(all, desc.forward);
+    llvm::SmallVector<CudnnPlan::Argument> first(all);
+    first.push_back({Out, at(OfOut)});
+    CUdeviceptr scratch = base + static_cast<CUdeviceptr>(place(OfPlans));
+    if (llvm::Error error = forwards->execute(stream, first, scratch))
+      return error;
+    all.append({{Out, given(3)},
+                {Gradient, given(4)},
+                {DQ, given(5)},
+                {DK, given(6)},
+                {DV, given(7)},
+                {Delta, at(OfDelta)},
+                {One, &numbers.one}});
+    return backwards->execute(stream, all, scratch);
+  }
+
+private:
+  /// What is in the workspace, one behind another.
+  enum Piece { OfStats, OfDelta, OfOut, OfPlans, End };
+  int64_t place(Piece piece) const {
+    int64_t statsBytes = statsBytesOf(desc.forward);
+    const int64_t bytes[] = {statsBytes, statsBytes,
+                             desc.forward.out.spanBytes(),
+                             std::max(forwards->getWorkspaceBytes(),
+                                      backwards->getWorkspaceBytes())};
+    int64_t begin = 0;
+    for (int i = 0; i < piece; ++i)
+      begin += static_cast<int64_t>(llvm::alignTo(bytes[i], alignment));
+    return begin;
+  }
+
+  AttentionGradientDesc desc;
+  SharedPlan forwards, backwards;
+};
+
+/// Layers are alike: each description has one plan, whose making takes about
+/// half a second.
+template <typename Desc>
+class PlansByDescription {
+public:
+  template <typename Build>
+  llvm::Expected<SharedPlan> find(const Desc &desc, Build build) {
+    for (const auto &[known, plan] : plans)
+      if (known == desc)
+        return plan;
+    llvm::Expected<std::unique_ptr<CudnnPlan>> made = build();
+    if (!made)
+      return made.takeError();
+    return plans.emplace_back(desc, std::move(*made)).second;
+  }
+
+private:
+  std::vector<std::pair<Desc, SharedPlan>> plans;
+};
+
+class CudnnAttention : public CudaAttention {
+public:
+  explicit CudnnAttention(SharedCard card) : card(std::move(card)) {}
+
+  llvm::Expected<std::unique_ptr<CudaOp>>
+  prepare(const AttentionDesc &desc) override {
+    std::lock_guard<std::mutex> held(mutex);
+    llvm::Expected<SharedPlan> plan = findForwards(desc);
+    if (!plan)
+      return plan.takeError();
+    return std::make_unique<Attention>(desc, std::move(*plan));
+  }
+
+  llvm::Expected<std::unique_ptr<CudaOp>>
+  prepare(const AttentionGradientDesc &desc) override {
+    std::lock_guard<std::mutex> held(mutex);
+    llvm::Expected<SharedPlan> first = findForwards(desc.forward);
+    if (!first)
+      return first.takeError();
+    llvm::Expected<SharedPlan> plan = backwards.find(
+        desc, [&] { return planAttentionGradient(handle, desc); });
+    if (!plan)
+      return plan.takeError();
+    return std::make_unique<AttentionGradient>(desc, std::move(*first),
+                                               std::move(*plan));
+  }
+
+private:
+  llvm::Expected<SharedPlan> findForwards(const AttentionDesc &desc) {
+    if (std::string obstacle = findObstacle(desc); !obstacle.empty())
+      return makeError(ExitCode::Unsupported, obstacle);
+    if (!handle) {
+      llvm::Expected<SharedCudnn> made = CudnnHandle::create(card);
+      if (!made)
+        return made.takeError();
+      handle = std::move(*made);
+    }
+    if (llvm::Error error = card->enter())
+      return error;
+    return forwards.find(desc, [&] { return planAttention(handle, desc); });
+  }
+
+  SharedCard card;
+  std::mutex mutex;
+  SharedCudnn handle;
+  PlansByDescription<AttentionDesc> forwards;
+  PlansByDescription<AttentionGradientDesc> backwards;
+};
+
+} // namespace
+
+std::unique_ptr<CudaAttention> makeAttention(const SharedCard &card) {
+  return std::make_unique<CudnnAttention>(card);
+}
+
+} // namespace ax::rt::cuda

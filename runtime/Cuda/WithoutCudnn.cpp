@@ -1,0 +1,38 @@
+//===- WithoutCudnn.cpp - No attention where it cannot be built -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CudaAttention.h"
+
+#include "ax/Support/Error.h"
+
+namespace ax::rt::cuda {
+
+namespace {
+
+llvm::Error noHeader() {
+  return makeError(ExitCode::Unsupported,
+                   "this was built without cuDNN's header (cudnn_graph.h "
+                   "beside cuda.h)");
+}
+
+class NoAttention : public CudaAttention {
+public:
+  llvm::Expected<std::unique_ptr<CudaOp>>
+  prepare(const AttentionDesc &) override {
+    return noHeader();
+  }
+  llvm::Expected<std::unique_ptr<CudaOp>>
+  prepare(const AttentionGradientDesc &) override {
+    return noHeader();
+  }
+};
+
+} // namespace
+
+bool hasCudnn() { return false; }
+
+std::unique_ptr<CudaAttention> makeAttention(const SharedCard &) {
+  return std::make_unique<NoAttention>();
+}
+
+} // namespace ax::rt::cuda

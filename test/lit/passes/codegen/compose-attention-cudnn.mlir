@@ -1,0 +1,39 @@
+// RUN: axopt-opt %s --axl-compose-attention=cudnn | FileCheck %s
+
+// cuDNN has attention of bf16, to which factors are rounded; others see f32.
+// CHECK-LABEL: axl.stage @precision
+// CHECK: %[[Q:.*]] = ax.cast %{{.*}} : tensor<1x4x16x8xf32> -> tensor<1x4x16x8xbf16>
+// CHECK: %[[K:.*]] = ax.cast %{{.*}} : tensor<1x2x16x8xf32> -> tensor<1x2x16x8xbf16>
+// CHECK: %[[Y:.*]] = ax.attention %[[Q]], %[[K]], %{{.*}} {causal, product_type = bf16} : {{.*}} -> tensor<1x4x16x8xbf16>
+// CHECK: %[[W:.*]] = ax.cast %[[Y]] : tensor<1x4x16x8xbf16> -> tensor<1x4x16x8xf32>
+// CHECK: %[[DQ:.*]], %[[DK:.*]], %[[DV:.*]] = ax.attention_gradient {{.*}} -> tensor<1x4x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
+// CHECK-DAG: %[[A:.*]] = ax.cast %[[DQ]] : tensor<1x4x16x8xbf16> -> tensor<1x4x16x8xf32>
+// CHECK-DAG: %[[B:.*]] = ax.cast %[[DK]]
+// CHECK-DAG: %[[C:.*]] = ax.cast %[[DV]]
+// CHECK: axl.yield %[[W]], %[[A]], %[[B]], %[[C]]
+axl.stage @precision(%q: tensor<1x4x16x8xf32>, %k: tensor<1x2x16x8xf32>, %g: tensor<1x4x16x8xf32>) {
+  %0 = ax.attention %q, %k, %k scale 1.000000e+00 {causal, product_type = bf16} : tensor<1x4x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32> -> tensor<1x4x16x8xf32>
+  %dq, %dk, %dv = ax.attention_gradient %q, %k, %k, %0, %g scale 1.000000e+00 {causal, product_type = bf16} : tensor<1x4x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x4x16x8xf32>, tensor<1x4x16x8xf32> -> tensor<1x4x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>
+  axl.yield %0, %dq, %dk, %dv : tensor<1x4x16x8xf32>, tensor<1x4x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>
+}
+
+// Of f32, with a mask, a cap, heads of another size, or keys before the first
+// query, it is made of products.
+// CHECK-LABEL: axl.stage @others
+// CHECK-NOT: ax.attention
+axl.stage @others(%f: tensor<1x2x16x8xf32>, %h: tensor<1x2x16x8xf16>, %m: tensor<1x1x1x16xi1>, %o: tensor<1x2x16x12xf16>, %s: tensor<1x2x4x8xf16>) {
+  %0 = ax.attention %f, %f, %f scale 1.000000e+00 : tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32> -> tensor<1x2x16x8xf32>
+  %1 = ax.attention %h, %h, %h mask %m : tensor<1x1x1x16xi1> scale 1.000000e+00 : tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x16x8xf16>
+  %2 = ax.attention %h, %h, %h scale 1.000000e+00 {softcap = 2.0} : tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x16x8xf16>
+  %3 = ax.attention %o, %o, %h scale 1.000000e+00 : tensor<1x2x16x12xf16>, tensor<1x2x16x12xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x16x8xf16>
+  %4 = ax.attention %s, %h, %h scale 1.000000e+00 {causal} : tensor<1x2x4x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x4x8xf16>
+  axl.yield %0, %1, %2, %3, %4 : tensor<1x2x16x8xf32>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x4x8xf16>
+}
+
+// CHECK-LABEL: axl.stage @narrow
+// CHECK: %[[Y:.*]] = ax.attention %{{.*}} : tensor<1x2x4x8xf16>
+// CHECK: axl.yield %[[Y]]
+axl.stage @narrow(%s: tensor<1x2x4x8xf16>, %h: tensor<1x2x16x8xf16>) {
+  %0 = ax.attention %s, %h, %h scale 1.000000e+00 : tensor<1x2x4x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x4x8xf16>
+  axl.yield %0 : tensor<1x2x4x8xf16>
+}
