@@ -13,8 +13,9 @@ from cases import ROOT, Failed, run, scratch
 BUILD = Path(os.environ["AX_BIN"]).parent
 # One of each kind at least, of those that take little.
 CASES = (r"^test .*(AStreamKeepsItsOrder|EveryTypeAndEpilogue/Seed1|"
-         r"CardRates.MemoryOfTheCard)|^outputs mlp_eager_ts13_dyn|"
-         r"^outputs Softmax$|^(training|resumed) fc_net$|"
+         r"EveryTypeLayoutAndGroup/Seed1|CardRates.MemoryOfTheCard)|"
+         r"^outputs mlp_eager_ts13_dyn|^outputs Softmax$|"
+         r"^(training|resumed) fc_net$|"
          r"^repeats mlp_eager_ts13_dyn --tp=2$|^profile (kernels|step --dp=2)$")
 KINDS = {"test", "outputs", "training", "resumed", "repeats", "profile"}
 ROW = re.compile(rf"^\| ((?:{'|'.join(KINDS)}) .*) \| (.*) \| (.*) \| (.*) \|$",

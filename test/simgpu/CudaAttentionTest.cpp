@@ -183,6 +183,34 @@ TEST_F(AttentionRefusals, EveryStatusAtEveryCall) {
     EXPECT_EQ(failEveryCall(true, status), 2 * callsOfPlan);
 }
 
+TEST_F(AttentionRefusals, SaysThatCudnnDoesNotStart) {
+  ErrorDescription error = runOne(false, {{"FAIL", "cudnnCreate:1:1001"}});
+  EXPECT_EQ(error.code, ExitCode::Unsupported);
+  EXPECT_NE(
+      error.message.find("the cuDNN that is there does not start: cudnnCreate: "
+                         "CUDNN_STATUS_NOT_INITIALIZED (1001): made to fail"),
+      std::string::npos)
+      << error.message;
+}
+
+// Making a plan takes long.
+TEST_F(AttentionRefusals, EqualOnesHaveOnePlan) {
+  ProductRunner runner;
+  AttentionDesc desc = makeAttentionDesc(DType::F16, small);
+  checkAttention(runner, desc);
+  uint64_t before = simgpuCounted("cudnnBackendFinalize");
+  checkAttention(runner, desc);
+  // The pack of the execution.
+  EXPECT_EQ(simgpuCounted("cudnnBackendFinalize"), before + 1);
+  checkGradient(runner, makeGradientDesc(desc));
+  before = simgpuCounted("cudnnBackendFinalize");
+  checkGradient(runner, makeGradientDesc(desc));
+  EXPECT_EQ(simgpuCounted("cudnnBackendFinalize"), before + 2);
+  desc.scale = 3;
+  checkAttention(runner, desc);
+  EXPECT_GT(simgpuCounted("cudnnBackendFinalize"), before + 3);
+}
+
 TEST_F(AttentionRefusals, ErrorsOfTheDriver) {
   EXPECT_EQ(runOne(false, {{"FAIL", "simgpuEnqueue:1:719"}}).message,
             "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER "

@@ -376,7 +376,7 @@ TEST_F(SimcudnnTest, VariantPacks) {
   ok(finalize(made));
   refused(library->cudnnBackendExecute.function(handle, made, made),
           CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
-          "what is to be executed is no plan");
+          "what is executed is not a plan");
   Made plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   refused(library->cudnnBackendExecute.function(handle, plan, plan),
           CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,

@@ -334,7 +334,7 @@ cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                               with = descriptors().find(pack);
   if (!what || what->type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
     return refuse(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
-                  "what is to be executed is no plan");
+                  "what is executed is not a plan");
   if (!with || with->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
     return refuse(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
                   "what it is executed with is no variant pack");
