@@ -263,4 +263,24 @@ TEST_F(CudaAttentionTest, OneCallEach) {
   EXPECT_EQ(simgpuCounted("cudnnBackendExecute"), 3U);
 }
 
+TEST_F(CudaAttentionTest, GradientsOfScoresHaveRoom) {
+  ProductRunner runner;
+  auto room = [&](int64_t heads) {
+    AttentionShape shape{2, heads, 2, 40, 30, 16};
+    AttentionDesc desc = makeAttentionDesc(DType::F16, shape);
+    auto op = llvm::cantFail(runner.device.prepare(makeGradientDesc(desc), {}));
+    int64_t rows = 2 * heads * 40, scores = rows * 30;
+    // Stats, sums, and what attention gave.
+    int64_t others = 2 * 4 * rows + 2 * 16 * rows;
+    EXPECT_GE(op->getWorkspaceBytes(), 2 * scores + others);
+    return op->getWorkspaceBytes() - 2 * scores - others;
+  };
+  // Alignment.
+  EXPECT_LT(room(2), 2048);
+  // Gradients of keys and of values, of each query's head.
+  int64_t sums = 2 * (2 * 2 * 4 * 30 * 16);
+  EXPECT_GE(room(4), sums);
+  EXPECT_LT(room(4), sums + 2048);
+}
+
 } // namespace

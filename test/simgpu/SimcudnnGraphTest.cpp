@@ -345,10 +345,9 @@ TEST_F(SimcudnnGraphTest, PlacesThatCannotBe) {
 
 // As of every kernel, it comes out late.
 TEST_F(SimcudnnGraphTest, MemoryThatIsNotTheCards) {
-  auto ends = [&](size_t i, void *place) {
-    auto given = arguments();
-    given[i].at = place;
-    EXPECT_EQ(execute(given, workspace()), "");
+  auto ends = [&](const std::vector<CudnnPlan::Argument> &given,
+                  CUdeviceptr workspace) {
+    EXPECT_EQ(execute(given, workspace), "");
     EXPECT_EQ(driver->call(&Driver::cuStreamSynchronize, driver->stream),
               CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_NE(simgpuReported().find(
@@ -358,9 +357,17 @@ TEST_F(SimcudnnGraphTest, MemoryThatIsNotTheCards) {
   };
   alignas(16) static char host[4096];
   start("lazy");
-  ends(0, host);
+  auto given = arguments();
+  given[0].at = host;
+  ends(given, workspace());
   start("lazy");
-  ends(3, at(bytesOfMemory - 128));
+  given = arguments();
+  given[3].at = at(bytesOfMemory - 128);
+  ends(given, workspace());
+  start("lazy");
+  CUdeviceptr tooSmall = 0;
+  driver->ok(&Driver::cuMemAlloc, &tooSmall, size_t(200));
+  ends(arguments(), tooSmall);
 }
 
 TEST_F(SimcudnnGraphTest, GraphsThatAreWrongGiveOtherNumbers) {

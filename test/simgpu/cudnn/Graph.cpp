@@ -328,12 +328,21 @@ std::string Graph::findObstacle() const {
   return "";
 }
 
+// As much as cuDNN 9.19 wants: what all heads of a group have before it is
+// summed up, and, where a gradient of queries is written at once, that of the
+// scores.
 int64_t Graph::workspaceBytes() const {
-  int64_t rows = 0;
-  for (const Node &node : nodes)
-    if (node.reducesRows())
-      rows = std::max(rows, node.output.numElements());
-  return 256 + (numMatmuls() > 2 ? rows * 4 : 0);
+  constexpr int64_t least = 256, narrow = 2;
+  int64_t bytes = least;
+  for (const Node &node : nodes) {
+    const Tensor &first = node.inputs[0];
+    bool sumsUp = node.kind == Kind::Reduction && !node.reducesRows();
+    bool readsScores = node.kind == Kind::Matmul && node.output.isInMemory() &&
+                       first.isVirtual && !first.isNarrow();
+    if (sumsUp || readsScores)
+      bytes += first.numElements() * narrow;
+  }
+  return bytes;
 }
 
 } // namespace simcudnn
