@@ -113,11 +113,14 @@ TEST_F(AttentionRefusals, SaysWhichFunctionIsMissing) {
   checkAttention(runner, desc);
 }
 
-TEST_F(AttentionRefusals, SaysThatItIsTooOld) {
+TEST_F(AttentionRefusals, SaysThatSomethingIsTooOld) {
   startSimgpu({{"CUDNN_VERSION", "90902"}});
   AttentionDesc desc = makeAttentionDesc(DType::F16, small);
   expectBoth(desc, "the cuDNN that is there is of version 9.9, and 9.10 is "
                    "needed");
+  startSimgpu({{"DRIVER", "12080"}});
+  expectBoth(desc, "the cuDNN that is there is for CUDA 13, and the driver is "
+                   "of version 12.8");
   startSimgpu({{"CUDNN_VERSION", "91000"}});
   ProductRunner runner;
   checkAttention(runner, desc);
@@ -181,6 +184,27 @@ TEST_F(AttentionRefusals, EveryStatusAtEveryCall) {
     EXPECT_EQ(failEveryCall(false, status), callsOfPlan);
   for (int status : {3001, 5000})
     EXPECT_EQ(failEveryCall(true, status), 2 * callsOfPlan);
+}
+
+TEST_F(AttentionRefusals, WhatNoEngineMakesAPlanOfIsUnsupported) {
+  ErrorDescription error = runOne(false, {{"CUDNN_ENGINES", "0"}});
+  EXPECT_EQ(error.code, ExitCode::Unsupported);
+  EXPECT_NE(error.message.find("cuDNN: it knows no kernel for it"),
+            std::string::npos)
+      << error.message;
+  EXPECT_EQ(runOne(false, {{"CUDNN_ENGINES", "1"}}).message, "");
+  // Behind it comes the pack of the execution.
+  uint64_t number = simgpuCounted("cudnnBackendFinalize") - 1;
+  for (const char *status : {"1008", "3000", "4001"}) {
+    error = runOne(false,
+                   {{"CUDNN_ENGINES", "1"},
+                    {"FAIL", "cudnnBackendFinalize:" + std::to_string(number) +
+                                 ":" + status}});
+    EXPECT_EQ(error.code, ExitCode::Unsupported);
+    EXPECT_NE(error.message.find("cudnnBackendFinalize: CUDNN_STATUS_"),
+              std::string::npos)
+        << error.message;
+  }
 }
 
 TEST_F(AttentionRefusals, SaysThatCudnnDoesNotStart) {

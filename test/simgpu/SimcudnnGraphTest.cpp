@@ -386,6 +386,17 @@ TEST_F(SimcudnnGraphTest, GraphsThatAreWrongGiveOtherNumbers) {
   EXPECT_NE(result({}), right);
 }
 
+// Plans can be made where there is no card.
+TEST_F(SimcudnnGraphTest, PlansOfCardsThatAreDescribed) {
+  driver->ok(&Driver::cuCtxSetCurrent, static_cast<CUcontext>(nullptr));
+  CudnnGraph graph(llvm::cantFail(CudnnHandle::describe("{}")));
+  Attention().addTo(graph);
+  EXPECT_EQ(llvm::cantFail(graph.build())->getWorkspaceBytes(), 256);
+  EXPECT_EQ(llvm::toString(CudnnHandle::describe("sm_90").takeError()),
+            "cudnnBackendFinalize: CUDNN_STATUS_BAD_PARAM (2000): what "
+            "describes a card is no JSON");
+}
+
 TEST_F(SimcudnnGraphTest, WorkspaceIsOverwritten) {
   ASSERT_EQ(execute(arguments(), workspace()), "");
   driver->synchronize();

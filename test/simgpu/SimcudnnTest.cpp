@@ -318,6 +318,32 @@ TEST_F(SimcudnnTest, WhatIsTold) {
   ok(results(type, 0, nullptr));
 }
 
+TEST_F(SimcudnnTest, CardsThatAreDescribed) {
+  auto describe = [&](const std::string &text) {
+    Made made = make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    ok(set(made, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+           std::vector<char>(text.begin(), text.end())));
+    return made;
+  };
+  refused(finalize(describe("sm_90")), CUDNN_STATUS_BAD_PARAM,
+          "what describes a card is no JSON");
+  Made card = describe("{}");
+  ok(finalize(card));
+  Made copy = pointwise(CUDNN_POINTWISE_IDENTITY, tensor(1, {}), tensor(2, {}));
+  ok(finalize(copy));
+  Made graph = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  ok(set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, copy));
+  ok(finalize(graph));
+  Made made = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  ok(set(made, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph));
+  ok(set<cudnnBackendHeurMode_t>(made, CUDNN_ATTR_ENGINEHEUR_MODE,
+                                 CUDNN_TYPE_HEUR_MODE, {CUDNN_HEUR_MODE_A}));
+  refused(finalize(made), CUDNN_STATUS_BAD_PARAM,
+          "there is no card to choose for");
+  ok(set(made, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, card));
+  ok(finalize(made));
+}
+
 TEST_F(SimcudnnTest, OperationsThatCannotBe) {
   Is flat;
   flat.sizes = {3, 4, 8};

@@ -62,7 +62,6 @@ constexpr int tensorType = CUDNN_BACKEND_TENSOR_DESCRIPTOR;
 #define DESCRIPTOR(NAME) CUDNN_BACKEND_##NAME##_DESCRIPTOR
 #define ATTRIBUTE(OF, NAME, TYPE)                                              \
   DESCRIPTOR(OF), CUDNN_ATTR_##OF##_##NAME, CUDNN_TYPE_##TYPE
-// The names of a plan's, a pack's and an engine's attributes are shorter.
 const Rule rules[] = {
     {ATTRIBUTE(TENSOR, UNIQUE_ID, INT64), 1, true},
     {ATTRIBUTE(TENSOR, DATA_TYPE, DATA_TYPE), 1, true},
@@ -106,13 +105,16 @@ const Rule rules[] = {
     {ATTRIBUTE(OPERATION_RESHAPE, YDESC, BACKEND_DESCRIPTOR), 1, true,
      tensorType},
     {ATTRIBUTE(OPERATIONGRAPH, OPS, BACKEND_DESCRIPTOR), any, true},
-    {ATTRIBUTE(OPERATIONGRAPH, HANDLE, HANDLE), 1, true},
+    {ATTRIBUTE(OPERATIONGRAPH, HANDLE, HANDLE), 1, false},
+    {ATTRIBUTE(DEVICEPROP, JSON_REPRESENTATION, CHAR), any, true},
     {ATTRIBUTE(ENGINEHEUR, OPERATION_GRAPH, BACKEND_DESCRIPTOR), 1, true,
      DESCRIPTOR(OPERATIONGRAPH)},
     {ATTRIBUTE(ENGINEHEUR, MODE, HEUR_MODE), 1, true},
+    {ATTRIBUTE(ENGINEHEUR, DEVICEPROP, BACKEND_DESCRIPTOR), 1, false,
+     DESCRIPTOR(DEVICEPROP)},
     {ATTRIBUTE(EXECUTION_PLAN, ENGINE_CONFIG, BACKEND_DESCRIPTOR), 1, true,
      DESCRIPTOR(ENGINECFG)},
-    {ATTRIBUTE(EXECUTION_PLAN, HANDLE, HANDLE), 1, true},
+    {ATTRIBUTE(EXECUTION_PLAN, HANDLE, HANDLE), 1, false},
     {ATTRIBUTE(VARIANT_PACK, UNIQUE_IDS, INT64), any, true},
     {ATTRIBUTE(VARIANT_PACK, DATA_POINTERS, VOID_PTR), any, true},
     {ATTRIBUTE(VARIANT_PACK, WORKSPACE, VOID_PTR), 1, true},
@@ -137,7 +139,8 @@ bool isKnown(cudnnBackendDescriptorType_t type) {
 size_t bytesOf(cudnnBackendAttributeType_t type) {
   switch (type) {
   case CUDNN_TYPE_BOOLEAN:
-    return sizeof(bool);
+  case CUDNN_TYPE_CHAR:
+    return sizeof(char);
   case CUDNN_TYPE_DATA_TYPE:
   case CUDNN_TYPE_HEUR_MODE:
   case CUDNN_TYPE_POINTWISE_MODE:
@@ -313,8 +316,15 @@ cudnnStatus_t Descriptor::finalize() {
     auto made = std::make_shared<Graph>();
     fault = made->build(std::move(nodes));
     graph = std::move(made);
+  } else if (type == DESCRIPTOR(DEVICEPROP)) {
+    if (get<char>(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION) != '{')
+      fault = {CUDNN_STATUS_BAD_PARAM, "what describes a card is no JSON"};
   } else if (type == DESCRIPTOR(ENGINEHEUR)) {
-    graph = other(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).graph;
+    const Descriptor &of = other(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    graph = of.graph;
+    if (!of.has(CUDNN_ATTR_OPERATIONGRAPH_HANDLE) &&
+        !has(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP))
+      fault = {CUDNN_STATUS_BAD_PARAM, "there is no card to choose for"};
   } else if (type == DESCRIPTOR(EXECUTION_PLAN)) {
     graph = other(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).graph;
   } else if (type == DESCRIPTOR(VARIANT_PACK)) {

@@ -17,7 +17,10 @@ using SharedHandle = std::shared_ptr<Handle>;
 
 constexpr uint64_t workspaceAlignment = 256;
 /// How many engines there are for a graph that has one.
-constexpr int64_t numEngines = 2;
+int64_t countEngines() {
+  const char *text = std::getenv("SIMGPU_CUDNN_ENGINES");
+  return text ? std::atoi(text) : 2;
+}
 
 uint64_t numberOf(const void *address) {
   return reinterpret_cast<uintptr_t>(address);
@@ -55,6 +58,8 @@ SIMCUDNN_ENTRY size_t cudnnGetVersion() {
   const char *text = std::getenv("SIMGPU_CUDNN_VERSION");
   return text ? std::strtoul(text, nullptr, 10) : CUDNN_VERSION;
 }
+
+SIMCUDNN_ENTRY size_t cudnnGetCudartVersion() { return 13000; }
 
 SIMCUDNN_ENTRY void cudnnGetLastErrorString(char *message, size_t size) {
   if (size)
@@ -154,7 +159,7 @@ static cudnnStatus_t findEngines(const Descriptor &heuristic, int64_t wanted,
   std::string obstacle = heuristic.graph->findObstacle();
   if (!obstacle.empty())
     refuse(CUDNN_STATUS_SUCCESS, "no engine: " + obstacle);
-  int64_t numFound = obstacle.empty() ? numEngines : 0;
+  int64_t numFound = obstacle.empty() ? countEngines() : 0;
   // Who wants none asks how many there are.
   if (wanted > 0)
     numFound = std::min(wanted, numFound);
