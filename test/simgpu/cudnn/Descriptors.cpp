@@ -28,6 +28,7 @@ cudnnStatus_t refuse(cudnnStatus_t status, const std::string &why) {
 }
 
 const std::string &lastReason() { return reason; }
+void setReason(const std::string &why) { reason = why; }
 
 // Never destroyed: threads may still call.
 Living<Handle, cudnnHandle_t> &handles() {

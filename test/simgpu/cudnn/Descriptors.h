@@ -23,8 +23,9 @@ cudnnStatus_t refuse(cudnnStatus_t status, const std::string &why);
 inline cudnnStatus_t refuse(const Fault &fault) {
   return refuse(fault.status, fault.why);
 }
-/// What the thread's last call was refused for.
+/// What the thread's last call was refused for, or did not do as asked.
 const std::string &lastReason();
+void setReason(const std::string &why);
 
 struct Handle {
   /// The number of the context that it was made in.

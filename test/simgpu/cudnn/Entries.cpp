@@ -158,7 +158,7 @@ static cudnnStatus_t findEngines(const Descriptor &heuristic, int64_t wanted,
   }
   std::string obstacle = heuristic.graph->findObstacle();
   if (!obstacle.empty())
-    refuse(CUDNN_STATUS_SUCCESS, "no engine: " + obstacle);
+    setReason("no engine: " + obstacle);
   int64_t numFound = obstacle.empty() ? countEngines() : 0;
   // Who wants none asks how many there are.
   if (wanted > 0)
