@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CardTest.h"
+#include "AttentionSuite.h"
 #include "ProductSuite.h"
 
 using namespace ax;
@@ -27,6 +28,7 @@ std::string ax::rt::whyNoCard() {
 }
 
 namespace ax::rt {
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionSuite);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceSuite);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ProductSuite);
 } // namespace ax::rt
@@ -50,6 +52,14 @@ INSTANTIATE_TEST_SUITE_P(Card, DeviceSuite,
                          ::testing::ValuesIn(where<DeviceBackend *>({&card})),
                          [](const auto &info) {
                            return info.param->getName();
+                         });
+
+// Where there is no cuDNN, which a run does without, they fail, and say so.
+INSTANTIATE_TEST_SUITE_P(Card, AttentionSuite,
+                         ::testing::ValuesIn(where<AttentionParam>(
+                             {{&card, 1}, {&card, 2}, {&card, 3}})),
+                         [](const auto &info) {
+                           return "Seed" + std::to_string(info.param.seed);
                          });
 
 INSTANTIATE_TEST_SUITE_P(Card, ProductSuite,

@@ -54,6 +54,7 @@ OUTSIDE = {
     "oneapi": "Runtime/Cpu",
     "cuda.h": "Runtime/Cuda",
     "cublasLt.h": "Runtime/Cuda",
+    "cudnn_graph.h": "Runtime/Cuda",
     "nccl.h": "Runtime/Nccl",
     "mpi.h": "Runtime/Mpi",
     "zmq.h": "Runtime/Control",

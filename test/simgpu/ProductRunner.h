@@ -1,4 +1,4 @@
-//===- ProductRunner.h - Products on device cuda ----------------*- C++ -*-===//
+//===- ProductRunner.h - Library operations on device cuda ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_PRODUCTRUNNER_H
 #define AX_TEST_PRODUCTRUNNER_H
@@ -25,9 +25,9 @@ public:
     DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
     return llvm::cantFail(cuda.create({0}, options));
   }
-  /// Does the product with `data`, each argument so many elements behind what
+  /// Does the operation with `data`, each argument so many elements behind what
   /// is aligned; what it did is in `data` afterwards.
-  llvm::Error run(const MatmulDesc &desc, std::vector<ViewData> &data,
+  llvm::Error run(const LibraryDesc &desc, std::vector<ViewData> &data,
                   int64_t shift = 0) {
     auto op = device.prepare(desc, {});
     if (!op)
@@ -55,7 +55,7 @@ public:
     return failed;
   }
   /// What preparing it says.
-  ErrorDescription refusal(const MatmulDesc &desc) {
+  ErrorDescription refusal(const LibraryDesc &desc) {
     return describeError(device.prepare(desc, {}).takeError());
   }
 

@@ -50,6 +50,8 @@ CUresult Simulator::countCall(const std::string &call) {
   std::vector<std::string> names{call};
   if (call.rfind("cublasLt", 0) == 0)
     names.emplace_back("cublasLt*");
+  else if (call.rfind("cudnn", 0) == 0)
+    names.emplace_back("cudnn*");
   else if (call.rfind("nccl", 0) == 0)
     names.emplace_back("nccl*");
   else if (call != "work")

@@ -1,0 +1,26 @@
+//===- WithoutCudnnTest.cpp - Attention where it cannot be built ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CudaAttention.h"
+
+#include "ax/Support/Error.h"
+
+#include "gtest/gtest.h"
+
+namespace ax::rt::cuda {
+
+TEST(WithoutCudnnTest, SaysThatAHeaderWasMissing) {
+  EXPECT_FALSE(hasCudnn());
+  auto attention = makeAttention(nullptr);
+  auto expect = [](llvm::Error error) {
+    ErrorDescription said = describeError(std::move(error));
+    EXPECT_EQ(said.code, ExitCode::Unsupported);
+    EXPECT_EQ(said.message,
+              "this was built without cuDNN's header (cudnn_graph.h beside "
+              "cuda.h)");
+  };
+  expect(attention->prepare(AttentionDesc()).takeError());
+  expect(attention->prepare(AttentionGradientDesc()).takeError());
+}
+
+} // namespace ax::rt::cuda

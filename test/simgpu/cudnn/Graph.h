@@ -1,0 +1,89 @@
+//===- Graph.h - What the simulated cuDNN is to compute ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_TEST_SIMCUDNN_GRAPH_H
+#define AX_TEST_SIMCUDNN_GRAPH_H
+
+#include <cudnn_graph.h>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace simcudnn {
+
+/// Why something cannot be; empty: it can.
+struct Fault {
+  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+  std::string why;
+
+  explicit operator bool() const { return status != CUDNN_STATUS_SUCCESS; }
+};
+
+using Sizes = std::vector<int64_t>;
+
+struct Tensor {
+  int64_t number = 0;
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  Sizes sizes, strides;
+  int64_t alignment = 1;
+  bool isVirtual = false, isByValue = false;
+
+  bool operator==(const Tensor &o) const {
+    return number == o.number && type == o.type && sizes == o.sizes &&
+           strides == o.strides && alignment == o.alignment &&
+           isVirtual == o.isVirtual && isByValue == o.isByValue;
+  }
+  size_t getRank() const { return sizes.size(); }
+  bool isInMemory() const { return !isVirtual && !isByValue; }
+  int64_t numElements() const;
+  /// Elements from the first to the last one.
+  int64_t reach() const;
+  int64_t bytesOfElement() const;
+  int64_t spanBytes() const { return reach() * bytesOfElement(); }
+  bool isNarrow() const {
+    return type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16;
+  }
+  Fault check() const;
+};
+
+enum class Kind { Matmul, Pointwise, Reduction, Reshape };
+
+struct Node {
+  Kind kind = Kind::Matmul;
+  cudnnPointwiseMode_t mode = CUDNN_POINTWISE_IDENTITY;
+  cudnnReduceTensorOp_t reduction = CUDNN_REDUCE_TENSOR_ADD;
+  /// What it computes in.
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  /// Of indices; -1: none was said.
+  int64_t axis = -1;
+  std::vector<Tensor> inputs;
+  Tensor output;
+
+  Fault check() const;
+  /// Whether the last dimension's elements become one.
+  bool reducesRows() const {
+    return kind == Kind::Reduction && output.sizes.back() == 1;
+  }
+};
+
+/// Operations in an order in which operands come first.
+struct Graph {
+  std::map<int64_t, Tensor> tensors;
+  std::vector<Node> nodes;
+
+  Fault build(std::vector<Node> unordered);
+  bool isWritten(int64_t number) const;
+  size_t numMatmuls() const;
+  /// Why there is no kernel for it; empty: there is one.
+  std::string findObstacle() const;
+  /// Bytes that its kernel wants beside the tensors.
+  int64_t workspaceBytes() const;
+};
+
+/// Does all of the graph. `places` has where each tensor is that is in memory
+/// or a number.
+void evaluate(const Graph &graph,
+              const std::map<int64_t, unsigned char *> &places);
+
+} // namespace simcudnn
+
+#endif // AX_TEST_SIMCUDNN_GRAPH_H

@@ -1,0 +1,31 @@
+//===- StatusNames.cpp - The simulated cuDNN's statuses -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Descriptors.h"
+
+SIMCUDNN_ENTRY const char *cudnnGetErrorString(cudnnStatus_t status) {
+  switch (status) {
+#define NAME(STATUS)                                                           \
+  case STATUS:                                                                 \
+    return #STATUS;
+    NAME(CUDNN_STATUS_SUCCESS)
+    NAME(CUDNN_STATUS_NOT_INITIALIZED)
+    NAME(CUDNN_STATUS_BAD_PARAM)
+    NAME(CUDNN_STATUS_BAD_PARAM_NULL_POINTER)
+    NAME(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER)
+    NAME(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED)
+    NAME(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND)
+    NAME(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH)
+    NAME(CUDNN_STATUS_BAD_PARAM_DUPLICATED_ENTRIES)
+    NAME(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE)
+    NAME(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE)
+    NAME(CUDNN_STATUS_NOT_SUPPORTED)
+    NAME(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE)
+    NAME(CUDNN_STATUS_INTERNAL_ERROR)
+    NAME(CUDNN_STATUS_EXECUTION_FAILED)
+    NAME(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER)
+#undef NAME
+  default:
+    return "CUDNN_STATUS_UNKNOWN";
+  }
+}
