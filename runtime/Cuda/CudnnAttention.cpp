@@ -162,6 +162,8 @@ public:
 
   llvm::Expected<std::unique_ptr<CudaOp>>
   prepare(const AttentionGradientDesc &desc) override {
+    if (std::string obstacle = findObstacle(desc); !obstacle.empty())
+      return makeError(ExitCode::Unsupported, obstacle);
     std::lock_guard<std::mutex> held(mutex);
     llvm::Expected<SharedPlan> first = findForwards(desc.forward);
     if (!first)

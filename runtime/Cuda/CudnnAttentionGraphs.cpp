@@ -27,6 +27,16 @@ namespace ax::rt::cuda {
 
 using namespace attention;
 
+/// Whether elements of different indices lie in one place.
+static bool repeats(const TensorDesc &tensor) {
+  for (size_t i = 0; i < tensor.sizes.size(); ++i)
+    if (tensor.sizes[i] > 1 && tensor.strides[i] == 0)
+      return true;
+  return false;
+}
+
+static const char *const noRepeats = "cuDNN's attention repeats no operand";
+
 std::string findObstacle(const AttentionDesc &desc) {
   if (desc.q.dtype != DType::F16 && desc.q.dtype != DType::BF16)
     return "cuDNN has attention of f16 and bf16 only";
@@ -38,10 +48,16 @@ std::string findObstacle(const AttentionDesc &desc) {
       desc.v.numElements() == 0)
     return "cuDNN has no attention to nothing";
   for (const TensorDesc *tensor : {&desc.q, &desc.k, &desc.v, &desc.out})
-    for (size_t i = 0; i < tensor->sizes.size(); ++i)
-      if (tensor->sizes[i] > 1 && tensor->strides[i] == 0)
-        return "cuDNN's attention repeats no operand";
+    if (repeats(*tensor))
+      return noRepeats;
   return "";
+}
+
+std::string findObstacle(const AttentionGradientDesc &desc) {
+  std::string obstacle = findObstacle(desc.forward);
+  if (obstacle.empty() && repeats(desc.gradient))
+    return noRepeats;
+  return obstacle;
 }
 
 namespace {

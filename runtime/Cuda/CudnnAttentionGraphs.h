@@ -36,6 +36,7 @@ enum Number : int64_t {
 
 /// Returns what is not left to cuDNN; empty: it may be.
 std::string findObstacle(const AttentionDesc &desc);
+std::string findObstacle(const AttentionGradientDesc &desc);
 
 /// Makes the plans, of what has no obstacle; Unsupported where cuDNN knows no
 /// kernel.

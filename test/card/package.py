@@ -253,7 +253,7 @@ class Maker:
                     # Never empty: the shell takes two tabs for one.
                     print(case.kind, name(case), place.name,
                           self.tolerance(case, place) or "-",
-                          f"*{case.source}.*" if case.kind == "test"
+                          f"*{case.source}*" if case.kind == "test"
                           else " ".join(case.axrun), sep="\t", file=table)
             how = "xz" if self.options.output.suffix == ".xz" else "gz"
             with tarfile.open(self.options.output, f"w:{how}") as archive:

@@ -12,7 +12,7 @@ from cases import ROOT, Failed, run, scratch
 
 BUILD = Path(os.environ["AX_BIN"]).parent
 # One of each kind at least, of those that take little.
-CASES = (r"^test (DeviceSuite|AttentionSuite|CardRates)$|"
+CASES = (r"^test (DeviceSuite|AttentionSuite.SizesOfOne|CardRates)$|"
          r"^outputs mlp_eager_ts13_dyn|^outputs Softmax$|^(training|resumed) fc_net$|"
          r"^captured fc_net( |$)|^repeats mlp_eager_ts13_dyn --tp=2$|"
          r"^profile (kernels|step --dp=2)$|^timed step --capture=on$")

@@ -176,14 +176,14 @@ private:
 TEST_P(AttentionSuite, RandomDescriptions) {
   ProductRunner runner;
   RandomAttention attention(GetParam().seed);
-  for (uint32_t i = 0; i < 120 && !HasFatalFailure(); ++i)
+  for (uint32_t i = 0; i < GetParam().numRandom && !HasFatalFailure(); ++i)
     checkAttention(runner, attention.next(), i);
 }
 
 TEST_P(AttentionSuite, RandomGradients) {
   ProductRunner runner;
   RandomAttention attention(GetParam().seed);
-  for (uint32_t i = 0; i < 80 && !HasFatalFailure(); ++i) {
+  for (uint32_t i = 0; i < GetParam().numRandom && !HasFatalFailure(); ++i) {
     AttentionDesc desc = attention.next();
     checkGradient(runner, makeGradientDesc(desc, attention.layout()), i);
   }

@@ -41,6 +41,8 @@ void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
 struct AttentionParam {
   DeviceBackend *backend;
   uint32_t seed;
+  /// How many random ones: cuDNN takes half a second to make a plan, or two.
+  uint32_t numRandom = 100;
 };
 
 class AttentionSuite : public ::testing::TestWithParam<AttentionParam> {

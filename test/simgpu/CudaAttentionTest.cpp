@@ -64,7 +64,12 @@ TEST_F(AttentionRefusals, SaysWhatIsNotLeftToCudnn) {
              "cuDNN has no attention to nothing");
   desc = plain;
   desc.k.strides[0] = 0;
-  expectBoth(desc, "cuDNN's attention repeats no operand");
+  const char *repeated = "cuDNN's attention repeats no operand";
+  expectBoth(desc, repeated);
+  // As that of a sum is.
+  AttentionGradientDesc gradient = makeGradientDesc(plain);
+  gradient.gradient.strides = {0, 0, 0, 0};
+  expect(gradient, repeated);
 }
 
 TEST_F(AttentionRefusals, SaysThatCudnnKnowsNoKernel) {
