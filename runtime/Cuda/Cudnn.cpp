@@ -9,23 +9,6 @@
 
 namespace ax::rt::cuda {
 
-/// Of CUDA's versions only the first number has to be the driver's, or less.
-static llvm::Error checkDriver(const Cudnn &library) {
-  llvm::Expected<std::shared_ptr<const Driver>> driver = Driver::load();
-  if (!driver)
-    return driver.takeError();
-  int version = 0;
-  if (llvm::Error error = (*driver)->call(&Driver::getVersion, &version))
-    return error;
-  size_t needed = library.cudnnGetCudartVersion.function();
-  if (needed / 1000 > static_cast<size_t>(version) / 1000)
-    return makeErrorf(ExitCode::Unsupported,
-                      "the cuDNN that is there is for CUDA {0}, and the driver "
-                      "is of version {1}.{2}",
-                      needed / 1000, version / 1000, version % 1000 / 10);
-  return llvm::Error::success();
-}
-
 llvm::Expected<std::shared_ptr<const Cudnn>> Cudnn::load() {
   std::string why;
   // The second loads the first, in some installations from a folder that only
@@ -49,8 +32,6 @@ llvm::Expected<std::shared_ptr<const Cudnn>> Cudnn::load() {
                       "{2}.{3} is needed",
                       version / 10000, version % 10000 / 100,
                       oldestVersion / 10000, oldestVersion % 10000 / 100);
-  if (llvm::Error error = checkDriver(*library))
-    return error;
   return library;
 }
 
@@ -65,11 +46,30 @@ llvm::Error Cudnn::describe(const char *name, cudnnStatus_t status) const {
                     static_cast<int>(status), llvm::StringRef(said).trim());
 }
 
+/// Of CUDA's versions only the first number has to be the driver's, or less.
+static llvm::Error checkDriver(const Cudnn &library) {
+  llvm::Expected<std::shared_ptr<const Driver>> driver = Driver::load();
+  if (!driver)
+    return driver.takeError();
+  int version = 0;
+  if (llvm::Error error = (*driver)->call(&Driver::getVersion, &version))
+    return error;
+  size_t needed = library.cudnnGetCudartVersion.function();
+  if (needed / 1000 > static_cast<size_t>(version) / 1000)
+    return makeErrorf(ExitCode::Unsupported,
+                      "the cuDNN that is there is for CUDA {0}, and the driver "
+                      "is of version {1}.{2}",
+                      needed / 1000, version / 1000, version % 1000 / 10);
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::shared_ptr<const CudnnHandle>>
 CudnnHandle::create(const SharedCard &card) {
   llvm::Expected<std::shared_ptr<const Cudnn>> library = Cudnn::load();
   if (!library)
     return library.takeError();
+  if (llvm::Error error = checkDriver(**library))
+    return error;
   std::shared_ptr<CudnnHandle> made(new CudnnHandle(card, std::move(*library)));
   if (llvm::Error error = card->enter())
     return error;
@@ -129,10 +129,10 @@ llvm::Error CudnnHandle::execute(cudnnBackendDescriptor_t plan,
 bool hasCudnn() {
   static const bool has = [] {
     llvm::Expected<std::shared_ptr<const Cudnn>> library = Cudnn::load();
-    if (library)
-      return true;
-    llvm::consumeError(library.takeError());
-    return false;
+    llvm::Error error = library ? checkDriver(**library) : library.takeError();
+    bool isThere = !error;
+    llvm::consumeError(std::move(error));
+    return isThere;
   }();
   return has;
 }
