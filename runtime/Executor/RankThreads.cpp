@@ -113,9 +113,10 @@ void SharedRanks::keepFailure(ErrorDescription description, int32_t rank) {
     recorder->keep(failure);
 }
 
-void SharedRanks::stopAll(const std::string &reason) {
+void SharedRanks::stopAll(const std::string &reason, bool tellsOthers) {
   stop.store(true);
-  backends.communicators.front()->abort(reason);
+  Communicator &communicator = *backends.communicators.front();
+  tellsOthers ? communicator.abort(reason) : communicator.stop(reason);
   finished.wake();
   changed.notify_all();
   if (recorder)
@@ -131,12 +132,15 @@ void SharedRanks::fail(llvm::Error error, int32_t rank) {
   // What others find when they are stopped is not why.
   if (!isAlone)
     world->abort(description.message);
-  stopAll(description.message);
+  // Where another failure was first, its process tells.
+  stopAll(description.message,
+          isAlone || world->getAbortReason() == description.message);
 }
 
 void SharedRanks::failAsOthers(const std::string &reason) {
   keepFailure({ExitCode::RunFailed, reason}, -1);
-  stopAll(reason);
+  // If each told all others, that would be the square of their number.
+  stopAll(reason, /*tellsOthers=*/false);
 }
 
 /// Of several faults the first is told.

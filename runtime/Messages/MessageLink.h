@@ -121,6 +121,8 @@ public:
   void endOverlap();
 
   void abort(const std::string &reason);
+  /// Tells nobody else.
+  void stop(const std::string &why) { decide(why); }
   std::string getAbortReason() const;
 
 private:

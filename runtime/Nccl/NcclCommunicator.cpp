@@ -164,6 +164,7 @@ public:
     rank.link->settle(until);
   }
   void abort(const std::string &reason) override { rank.world->abort(reason); }
+  void stop(const std::string &reason) override { rank.world->stop(reason); }
   std::string getAbortReason() const override {
     return rank.world->getAbortReason();
   }

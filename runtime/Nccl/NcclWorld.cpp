@@ -60,7 +60,7 @@ NcclWorld::getAttendance(const std::vector<int32_t> &members) {
   return found;
 }
 
-void NcclWorld::abort(const std::string &why) {
+void NcclWorld::end(const std::string &why, bool tellsOthers) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     if (aborted.load(std::memory_order_relaxed))
@@ -69,7 +69,7 @@ void NcclWorld::abort(const std::string &why) {
     aborted.store(true, std::memory_order_release);
   }
   for (const std::shared_ptr<NcclLink> &link : links) {
-    link->getHost().abort(why);
+    tellsOthers ? link->getHost().abort(why) : link->getHost().stop(why);
     link->stop();
   }
   // In one group: alone, the abort of one communicator may wait for what the

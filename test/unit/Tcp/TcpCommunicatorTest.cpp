@@ -88,6 +88,25 @@ TEST(TcpMeshTest, WhoIsGoneIsToldAWhileLater) {
                         "on host 'host1' is lost");
 }
 
+TEST(TcpMeshTest, WhoIsStoppedTellsNobody) {
+  auto results = runThreads(2, [](World &world) -> std::string {
+    auto mesh = llvm::cantFail(TcpMesh::connect(world, "127.0.0.1"));
+    CommunicatorOptions options;
+    options.timeout = std::chrono::milliseconds(500);
+    auto comm = llvm::cantFail(mesh->createCommunicator(2, options));
+    if (world.getPlace().process == 1)
+      comm->stop("enough");
+    auto receive =
+        llvm::cantFail(comm->prepareReceive(1 - comm->getRank(), 7, 4, "m"));
+    float value;
+    std::string text = textOf(receive->run(nullptr, &value));
+    llvm::cantFail(world.barrier("end"));
+    return text + "; " + comm->getAbortReason();
+  });
+  EXPECT_EQ(results[0], "rank 0: receive 'm': waited 500 ms for rank 1; ");
+  EXPECT_EQ(results[1], "rank 1: stopped in receive 'm': enough; enough");
+}
+
 TEST(TcpMeshTest, MessagesOfOtherSizesAreErrors) {
   for (bool early : {false, true}) {
     auto results = runThreads(2, [&](World &world) -> std::string {
