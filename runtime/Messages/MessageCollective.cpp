@@ -57,6 +57,7 @@ public:
   MessageCollective(std::shared_ptr<MessageLink> link,
                     std::shared_ptr<MessageGroup> group, CollectiveSpecs specs,
                     std::string name);
+  ~MessageCollective() override;
   llvm::Error prepare();
 
   llvm::Error start(llvm::ArrayRef<const void *> sources,
@@ -136,6 +137,15 @@ MessageCollective::MessageCollective(std::shared_ptr<MessageLink> linkIn,
   if (reduces(kind()))
     reduce = vectorKernels().reduce[static_cast<int>(specs.front().reduce)]
                                    [static_cast<int>(specs.front().dtype)];
+}
+
+MessageCollective::~MessageCollective() {
+  bool isWritten = firstStep.giveUp();
+  isWritten |= secondStep.giveUp();
+  // It is never given back: after a failure another process may still send, and
+  // what lies there next would be overwritten.
+  if (isWritten)
+    new HostMemory(std::move(scratch));
 }
 
 llvm::Error MessageCollective::prepare() {
@@ -245,8 +255,8 @@ llvm::Error MessageCollective::start(llvm::ArrayRef<const void *> sources,
           link->start(firstStep, buffers, [&] { return describe(); }))
     return error;
   if (overlaps)
-    link->beginOverlap();
-  else if (numBytes > drivenBytes)
+    return link->beginOverlap();
+  if (numBytes > drivenBytes)
     startTime = Clock::now();
   return llvm::Error::success();
 }

@@ -3,6 +3,8 @@
 
 #include "NcclWorld.h"
 
+#include "ax/Support/Threads.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -22,8 +24,12 @@ NcclWorld::~NcclWorld() {
     watcher.join();
 }
 
-void NcclWorld::watch() {
-  watcher = std::thread([this] { watchLinks(); });
+llvm::Error NcclWorld::watch() {
+  auto thread = startThread("what watches over NCCL", [this] { watchLinks(); });
+  if (!thread)
+    return thread.takeError();
+  watcher = std::move(*thread);
+  return llvm::Error::success();
 }
 
 void NcclWorld::watchLinks() {

@@ -30,7 +30,7 @@ public:
     return links;
   }
   /// Begins to look after them.
-  void watch();
+  llvm::Error watch();
 
   /// Which operations members of these ranks have put on their streams.
   std::shared_ptr<Attendance> getAttendance(const std::vector<int32_t> &ranks);
