@@ -299,7 +299,8 @@ int Job::fail(llvm::Error error) {
       std::this_thread::sleep_for(shortWhile);
   };
   auto reason = [&] { return world->getAbortReason(); };
-  if (why.code == ExitCode::RunFailed)
+  // What is not finite all find, each a little later than the others.
+  if (why.code == ExitCode::RunFailed || why.code == ExitCode::NotFinite)
     waitFor(untilReason, [&] { return !reason().empty(); });
   if (reason().empty())
     world->abort(world->isFirst() ? why.message

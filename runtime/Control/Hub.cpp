@@ -158,7 +158,7 @@ void Hub::handle(const std::string &route, int connection, Message message) {
   hear(*member);
   switch (message.kind) {
   case MessageKind::Heartbeat:
-    member->peer.lastSaid = std::move(message);
+    member->peer.hearOf(std::move(message));
     break;
   case MessageKind::Exchange:
     come(*member, std::move(message));

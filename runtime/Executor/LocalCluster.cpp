@@ -11,6 +11,7 @@
 #include "ax/Support/Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 
 namespace ax::rt {
 
@@ -223,7 +224,14 @@ void LocalCluster::watch() {
              (shared->running == 0 || shared->failureCode != ExitCode::Success);
     });
   };
+  FlightRecorder *recorder = shared->recorder.get();
+  auto atEnd = llvm::make_scope_exit([&] {
+    if (recorder)
+      recorder->endTicks();
+  });
   while (!isStopped()) {
+    if (recorder)
+      recorder->tick();
     if (std::string reason = world.getAbortReason(); !reason.empty())
       return shared->failAsOthers(reason);
     if (const RankExecutor *stuck = dog.findStuck()) {

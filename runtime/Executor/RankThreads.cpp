@@ -83,10 +83,7 @@ std::string SharedRanks::describeProgress() {
     const RankExecutor &executor = rank->executor;
     if (executor.isIdle())
       continue;
-    text += (text.empty() ? "" : "; ") + executor.describe() + ", command " +
-            std::to_string(executor.getNumBegun());
-    if (std::string last = executor.describeLast(); !last.empty())
-      text += "; " + last;
+    text += (text.empty() ? "" : "; ") + executor.describeShortly();
   }
   if (!text.empty())
     return text;
@@ -95,9 +92,7 @@ std::string SharedRanks::describeProgress() {
   lock.unlock();
   if (other)
     return other->describeProgress();
-  std::string last =
-      ranks.empty() ? "" : ranks.front()->executor.describeLast();
-  return "between two steps" + (last.empty() ? "" : "; " + last);
+  return ranks.empty() ? "" : ranks.front()->executor.describeShortly();
 }
 
 void SharedRanks::keepFailure(ErrorDescription description, int32_t rank) {

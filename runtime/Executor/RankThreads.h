@@ -97,9 +97,8 @@ struct SharedRanks {
   /// Ends those of this process, as the job has ended: others know.
   void failAsOthers(const std::string &reason);
   std::string describeOthers(int32_t rank) const;
-  /// What the ranks do now, or those of an executor that uses their states, how
-  /// many commands they have begun, and which exchanges they last began and
-  /// finished (World::setProgress). For any thread.
+  /// What the ranks do now, or those of an executor that uses their states, and
+  /// in which exchange that is (World::setProgress). For any thread.
   std::string describeProgress();
   void setUser(const std::shared_ptr<SharedRanks> &other);
   llvm::Error takeFailure();

@@ -19,8 +19,8 @@
 #include <list>
 #include <memory>
 #include <mpi.h>
-#include <sched.h>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -316,7 +316,7 @@ bool endReceive(MPI_Request &request) {
   int done = 0;
   while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done &&
          Clock::now() < last)
-    sched_yield();
+    std::this_thread::yield();
   return done;
 }
 

@@ -6,11 +6,12 @@ import random
 import signal
 import time
 
-from _jobs import DIGITS, Running, compiled
-from _mpirun import BUILD
+from _jobs import DIGITS, Running, compiled, oneMessage
+from _mpirun import BUILD, launch
 from cases import Failed, scratch, tool
 
 RUN_FAILED = 8
+NOT_FINITE = 9
 LONG = "--steps=1000000"
 
 
@@ -70,6 +71,15 @@ def doesNotEnd(text, **environment):
         if job.process.returncode != RUN_FAILED or output.count("error:") != 1 or \
                 text not in output:
             raise Failed(f"{job.process.returncode}: {output}")
+
+
+def notFinite():
+    """All find the same, which is no failure that a repeat would mend."""
+    with scratch() as folder:
+        plan = compiled(folder, "--tp=2", "--optimizer=sgd(lr=1e30)")
+        done = launch(2, tool("axrun"), plan, "--data", DIGITS, "--steps=20",
+                      "--quiet", expect=NOT_FINITE)
+        oneMessage(done, "is no finite number: lower the learning rate")
 
 
 def goesOn():
@@ -132,6 +142,7 @@ def cases(every):
         doesNotEnd("MPI has not ended within 7 s (MPI_Finalize): a process does "
                    "not come to its end", AX_TEST_FINALIZE="hang")
     yield "a rank hangs in MPI's end", hangs
+    yield "a loss that is not finite", notFinite
     yield "a rank is stopped and goes on", goesOn
     yield "SIGUSR1 to the launcher", asked, signal.SIGUSR1, None, 130
     yield "SIGTERM to a rank", asked, signal.SIGTERM, 1, 143
