@@ -19,7 +19,7 @@ function(_ax_print tool flag folder name)
   set_property(GLOBAL APPEND PROPERTY AX_PRINTED "${file}")
 endfunction()
 
-foreach(tool axopt axrun axlaunch ax-analyze-flight)
+foreach(tool axopt axrun axlaunch ax-analyze-flight ax-collectives)
   _ax_print(${tool} --print-man man/man1 ${tool}.1)
   _ax_print(${tool} --print-completion=bash bash-completion/completions ${tool})
   _ax_print(${tool} --print-completion=zsh zsh/site-functions _${tool})
@@ -30,8 +30,8 @@ add_custom_target(manuals ALL DEPENDS ${printed})
 # Before anything is copied: `cmake --install` builds nothing by itself, and of
 # half a build (`tools/dev demo` makes what it runs) it would install half.
 set(needed ${printed})
-foreach(target axopt axrun axrun-core axlaunch ax-analyze-flight axopt-opt
-        AxRunC AxPlugin)
+foreach(target axopt axrun axrun-core axlaunch ax-analyze-flight
+        ax-collectives axopt-opt AxRunC AxPlugin)
   list(APPEND needed "$<TARGET_FILE:${target}>")
 endforeach()
 install(CODE "
@@ -45,11 +45,11 @@ install(CODE "
 
 # Libraries of LLVM may lie where the loader does not look by itself.
 set_target_properties(axopt axrun axrun-core axlaunch ax-analyze-flight
-  axopt-opt AxRunC AxPlugin PROPERTIES
+  ax-collectives axopt-opt AxRunC AxPlugin PROPERTIES
   INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}"
   INSTALL_RPATH_USE_LINK_PATH TRUE)
-install(TARGETS axopt axrun axrun-core axlaunch ax-analyze-flight axopt-opt
-        RUNTIME)
+install(TARGETS axopt axrun axrun-core axlaunch ax-analyze-flight
+        ax-collectives axopt-opt RUNTIME)
 install(TARGETS AxRunC EXPORT axoptTargets LIBRARY
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES include/ax-c/axrun.h
@@ -57,7 +57,7 @@ install(FILES include/ax-c/axrun.h
 install(TARGETS AxPlugin LIBRARY)
 # Where the loader looks for what the tools need.
 if(TARGET ax-mpi)
-  install(TARGETS ax-mpi LIBRARY COMPONENT mpi)
+  install(TARGETS ax-mpi ax-mpi-peer LIBRARY COMPONENT mpi)
 endif()
 
 # What passes in a library of their own are made with; the code is axopt-opt's.

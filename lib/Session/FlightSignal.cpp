@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "FlightSignal.h"
 
-#include "ax/Support/Error.h"
+#include "ax/Support/Threads.h"
 
 #include <atomic>
 #include <cerrno>
 #include <fcntl.h>
-#include <system_error>
 #include <unistd.h>
 
 using namespace ax;
@@ -31,13 +30,12 @@ FlightSignal::create(std::shared_ptr<rt::FlightRecorder> recorder,
     return makeErrnoError("cannot wait for SIGUSR2", errno);
   ::fcntl(pipe[1], F_SETFL, O_NONBLOCK);
   std::unique_ptr<FlightSignal> made(new FlightSignal(pipe));
-  try {
-    made->thread = std::thread(
-        [&signal = *made, recorder, warn] { signal.serve(*recorder, warn); });
-  } catch (const std::system_error &error) {
-    return makeError(ExitCode::RunFailed, "no thread can wait for SIGUSR2: " +
-                                              error.code().message());
-  }
+  auto thread = startThread("SIGUSR2", [&signal = *made, recorder, warn] {
+    signal.serve(*recorder, warn);
+  });
+  if (!thread)
+    return thread.takeError();
+  made->thread = std::move(*thread);
   signalled.store(pipe[1]);
   struct sigaction action = {};
   action.sa_handler = onSignal;

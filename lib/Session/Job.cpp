@@ -9,8 +9,8 @@
 #include "ax/Runtime/Launcher.h"
 #include "ax/Runtime/MpiProcess.h"
 #include "ax/Runtime/TcpMesh.h"
-#include "ax/Support/Error.h"
 #include "ax/Support/FlagTable.h"
+#include "ax/Support/Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -36,6 +36,8 @@ constexpr milliseconds untilSpoken(3000);
 /// What a process fails with may be less than what ends the job.
 constexpr milliseconds untilReason(300);
 constexpr milliseconds shortWhile(20);
+/// More than it takes until one that is silent for too long has ended others.
+constexpr milliseconds untilLost(4000);
 /// Process 0 says first that it waits: where it is there, it says it for all.
 constexpr milliseconds untilNote(10000), untilOthersNote(30000);
 
@@ -57,15 +59,24 @@ llvm::Error lonely(int64_t started) {
 /// from elsewhere.
 class WaitingNote {
 public:
-  WaitingNote(std::string tool, const rt::Meeting &meeting)
-      : thread([this, tool = std::move(tool), text = describe(meeting),
-                patience =
-                    meeting.place.process == 0 ? untilNote : untilOthersNote] {
+  WaitingNote(std::string tool, const rt::Meeting &meeting) {
+    auto started = startThread(
+        "a note",
+        [this, tool = std::move(tool), text = describe(meeting),
+         patience = meeting.place.process == 0 ? untilNote : untilOthersNote] {
           std::unique_lock<std::mutex> lock(mutex);
           if (!changed.wait_for(lock, patience, [&] { return isDone; }))
             llvm::errs() << tool << ": note: " << text << "\n";
-        }) {}
+        });
+    // Who has no thread for a note is told so by who needs one.
+    if (started)
+      thread = std::move(*started);
+    else
+      llvm::consumeError(started.takeError());
+  }
   ~WaitingNote() {
+    if (!thread.joinable())
+      return;
     {
       std::lock_guard<std::mutex> lock(mutex);
       isDone = true;
@@ -207,8 +218,11 @@ llvm::Error Job::joinControl(rt::ControlOptions control) {
   if (!joined)
     return joined.takeError();
   world = std::move(*joined);
-  guard = std::make_unique<Guard>(
+  auto made = JobGuard::create(
       *world, [this](const std::string &why, int code) { end(why, code); });
+  if (!made)
+    return llvm::make_error<rt::AloneError>(describeError(made.takeError()));
+  guard = std::move(*made);
   return llvm::Error::success();
 }
 
@@ -255,14 +269,23 @@ void Job::end(const std::string &reason, int code) {
 }
 
 int Job::leave(int code) {
+  // MPI's end waits for all processes. So it comes before that of the control
+  // channel, which notices one that is lost, and the guard ends this one then;
+  // of one that hangs and is not lost, a little later.
+  milliseconds limit = silence() + untilLost;
+  if (guard && mpi)
+    guard->setLimit(
+        limit,
+        llvm::formatv("MPI has not ended within {0:f0} s (MPI_Finalize): a "
+                      "process does not come to its end",
+                      std::chrono::duration<double>(limit).count())
+            .str());
+  llvm::Error error = mpi ? mpi->process.finalize() : llvm::Error::success();
   if (guard)
     guard->letEnd();
   guard.reset();
   world.reset();
-  if (mpi)
-    if (llvm::Error error = mpi->process.finalize())
-      return reportError(options.tool, std::move(error));
-  return code;
+  return error ? reportError(options.tool, std::move(error)) : code;
 }
 
 int Job::fail(llvm::Error error) {
@@ -276,7 +299,8 @@ int Job::fail(llvm::Error error) {
       std::this_thread::sleep_for(shortWhile);
   };
   auto reason = [&] { return world->getAbortReason(); };
-  if (why.code == ExitCode::RunFailed)
+  // What is not finite all find, each a little later than the others.
+  if (why.code == ExitCode::RunFailed || why.code == ExitCode::NotFinite)
     waitFor(untilReason, [&] { return !reason().empty(); });
   if (reason().empty())
     world->abort(world->isFirst() ? why.message

@@ -5,10 +5,13 @@
 
 #include "ax/Session/Job.h"
 
+#include "llvm/Support/Error.h"
+
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <optional>
 #include <thread>
 
 namespace ax {
@@ -20,27 +23,42 @@ namespace ax {
 ///   moment later, so that it is heard why; but where somebody else takes the
 ///   signal.
 /// - The end of the process that has started this one ends it at once.
-class Job::Guard {
+///
+/// There is one of a process at a time.
+class JobGuard {
 public:
-  /// `end` is called from the guard's thread with why, if that is known, and
-  /// the exit code.
-  Guard(rt::World &world,
-        std::function<void(const std::string &reason, int code)> end);
-  ~Guard();
+  /// Called from the guard's thread with why, if that is known, and the exit
+  /// code.
+  using End = std::function<void(const std::string &reason, int code)>;
+
+  /// A RunFailed error where the system has no thread or file for it.
+  static llvm::Expected<std::unique_ptr<JobGuard>> create(rt::World &world,
+                                                          End end);
+  ~JobGuard();
 
   /// From now on the process ends by itself.
   void letEnd() { isEnding.store(true); }
+  /// The guard has to be gone within `time`, or ends the process with this
+  /// reason.
+  void setLimit(std::chrono::milliseconds time, std::string reason);
   /// Whether SIGTERM has come.
   bool wasTerminated() const { return isTerminated.load(); }
 
 private:
+  using Clock = std::chrono::steady_clock;
+
+  JobGuard(rt::World &world, End end) : world(world), end(std::move(end)) {}
   void watch();
+  static unsigned waitForCalls(std::optional<Clock::time_point> last);
   bool endsWithin(std::chrono::milliseconds time) const;
 
   rt::World &world;
-  std::function<void(const std::string &, int)> end;
+  End end;
   std::atomic<bool> isEnding{false}, isTerminated{false};
-  struct sigaction before;
+  /// Set before a call says so, which the thread reads.
+  Clock::time_point limit;
+  std::string limitReason;
+  struct sigaction before = {};
   std::thread thread;
 };
 

@@ -133,7 +133,7 @@ llvm::Error Trainer::step() {
   untold = facts;
   if (!isFinite && !isSkipped) {
     tellStep(facts, outputs);
-    return makeError(ExitCode::RunFailed,
+    return makeError(ExitCode::NotFinite,
                      whyNotFinite(std::isfinite(value) ? "gradient" : "loss") +
                          "; --on-nonfinite=skip leaves such steps out");
   }

@@ -30,6 +30,8 @@ const char *toString(ExitCode code) {
     return "input/output";
   case ExitCode::RunFailed:
     return "run failed";
+  case ExitCode::NotFinite:
+    return "loss or gradient not finite";
   case ExitCode::Internal:
     return "internal";
   case ExitCode::Interrupted:

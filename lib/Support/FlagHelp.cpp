@@ -121,7 +121,8 @@ void FlagTable::printMan(llvm::raw_ostream &os) const {
        {ExitCode::Success, ExitCode::Differs, ExitCode::Usage,
         ExitCode::BadModel, ExitCode::Unsupported, ExitCode::BadPlan,
         ExitCode::BadInput, ExitCode::InputOutput, ExitCode::RunFailed,
-        ExitCode::Internal, ExitCode::Interrupted, ExitCode::Terminated})
+        ExitCode::NotFinite, ExitCode::Internal, ExitCode::Interrupted,
+        ExitCode::Terminated})
     os << ".TP\n.B " << static_cast<int>(code) << '\n'
        << inMan(toString(code)) << '\n';
 }

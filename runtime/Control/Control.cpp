@@ -6,7 +6,7 @@
 #include "Hub.h"
 #include "Spoke.h"
 
-#include "ax/Support/Error.h"
+#include "ax/Support/Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -79,7 +79,9 @@ private:
   /// `told` is what the others need.
   llvm::Error startHub(const Zmq &zmq, std::string &told);
   llvm::Error startSpoke(const Zmq &zmq, llvm::StringRef told);
-  void startSpoke(const Zmq &zmq, ControlAddress address);
+  llvm::Error startSpoke(const Zmq &zmq, ControlAddress address);
+  template <typename Fn>
+  llvm::Error start(Fn run);
   /// Where nothing has to be told.
   llvm::Error meet(const Zmq &zmq);
 
@@ -89,6 +91,10 @@ private:
 };
 
 } // namespace
+
+/// Two threads are ZeroMQ's, which ends the process where it lacks one.
+static constexpr int numThreads = 3;
+static constexpr llvm::StringLiteral forWhat = "the control channel";
 
 /// What the launcher's broadcast carries begins with this, or with an exit code
 /// before the reason why there is no address.
@@ -107,9 +113,7 @@ llvm::Error ControlWorld::startHub(const Zmq &zmq, std::string &told) {
   if (llvm::Error error = hub->open())
     return error;
   told = addressFollows + listener->address.encode();
-  WithoutSignals here;
-  thread = std::thread([hub = std::move(hub)] { hub->run(); });
-  return llvm::Error::success();
+  return start([hub = std::move(hub)] { hub->run(); });
 }
 
 llvm::Error ControlWorld::startSpoke(const Zmq &zmq, llvm::StringRef told) {
@@ -120,14 +124,22 @@ llvm::Error ControlWorld::startSpoke(const Zmq &zmq, llvm::StringRef told) {
   llvm::Expected<ControlAddress> address = ControlAddress::decode(told);
   if (!address)
     return address.takeError();
-  startSpoke(zmq, std::move(*address));
-  return llvm::Error::success();
+  return startSpoke(zmq, std::move(*address));
 }
 
-void ControlWorld::startSpoke(const Zmq &zmq, ControlAddress address) {
-  WithoutSignals here;
+llvm::Error ControlWorld::startSpoke(const Zmq &zmq, ControlAddress address) {
   auto spoke = std::make_unique<Spoke>(zmq, options, state, std::move(address));
-  thread = std::thread([spoke = std::move(spoke)] { spoke->run(); });
+  return start([spoke = std::move(spoke)] { spoke->run(); });
+}
+
+template <typename Fn>
+llvm::Error ControlWorld::start(Fn run) {
+  WithoutSignals here;
+  auto started = startThread(forWhat, std::move(run));
+  if (!started)
+    return started.takeError();
+  thread = std::move(*started);
+  return llvm::Error::success();
 }
 
 llvm::Error ControlWorld::meet(const Zmq &zmq) {
@@ -145,8 +157,10 @@ llvm::Error ControlWorld::meet(const Zmq &zmq) {
       return llvm::make_error<AloneError>(describeError(found.takeError()));
     llvm::append_range(address.hosts, *found);
   }
-  startSpoke(zmq, std::move(address));
-  llvm::Error error = state.waitUntilJoined();
+  llvm::Error error = startSpoke(zmq, std::move(address));
+  if (error)
+    return llvm::make_error<AloneError>(describeError(std::move(error)));
+  error = state.waitUntilJoined();
   if (error && !isFirstThere())
     return llvm::make_error<AloneError>(describeError(std::move(error)));
   return error;
@@ -154,11 +168,13 @@ llvm::Error ControlWorld::meet(const Zmq &zmq) {
 
 llvm::Error ControlWorld::join() {
   llvm::Expected<const Zmq *> zmq = Zmq::load();
-  if (zmq && options.meeting)
+  llvm::Error error = zmq ? tryThreads(forWhat, numThreads) : zmq.takeError();
+  if (!error && options.meeting)
     return meet(**zmq);
-  llvm::Error error = zmq.takeError();
   if (options.meeting)
-    return error;
+    return zmq && !isFirst()
+               ? llvm::make_error<AloneError>(describeError(std::move(error)))
+               : std::move(error);
   std::string own;
   if (isFirst() && !error)
     error = startHub(**zmq, own);

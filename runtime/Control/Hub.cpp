@@ -11,7 +11,7 @@
 
 namespace ax::rt::control {
 
-static constexpr std::chrono::seconds goodbyeWait(1);
+static constexpr std::chrono::seconds goodbyeWait(1), callersWait(2);
 /// In milliseconds; who has not shown the key by then is dropped.
 static constexpr int handshakeTime = 5000;
 
@@ -158,7 +158,7 @@ void Hub::handle(const std::string &route, int connection, Message message) {
   hear(*member);
   switch (message.kind) {
   case MessageKind::Heartbeat:
-    member->peer.lastSaid = std::move(message);
+    member->peer.hearOf(std::move(message));
     break;
   case MessageKind::Exchange:
     come(*member, std::move(message));
@@ -181,6 +181,7 @@ void Hub::handle(const std::string &route, int connection, Message message) {
 
 void Hub::welcome(const std::string &route, int connection, Message hello) {
   const size_t numProcesses = members.size();
+  ++numCallers;
   std::string refusal;
   if (hello.number == 0 || hello.number >= numProcesses ||
       hello.detail != numProcesses)
@@ -398,11 +399,18 @@ Message Hub::describeEnding() const {
 }
 
 /// Who leaves waits for an answer: a connection that is closed with something
-/// in it may lose the goodbye.
+/// in it may lose the goodbye. Where the job has ended before all were there,
+/// it also waits for the others: they would look for this one for long.
 void Hub::sayGoodbye() {
   sendToAll({MessageKind::Goodbye});
-  Clock::time_point last = Clock::now() + goodbyeWait;
-  while (!present.empty() && Clock::now() < last)
+  Clock::time_point start = Clock::now();
+  auto isDone = [&] {
+    Clock::duration waited = Clock::now() - start;
+    bool isMissed = ending && !joined && numCallers + 1 < members.size();
+    return (present.empty() || waited > goodbyeWait) &&
+           (!isMissed || waited > callersWait);
+  };
+  while (!isDone())
     wait();
 }
 

@@ -84,6 +84,8 @@ private:
   /// Those whose connections have not been looked at.
   std::vector<Member *> newcomers;
   size_t numAway;
+  /// Processes that have said who they are, those that are refused, too.
+  size_t numCallers = 0;
   /// Those that are here, but this one: who was heard last comes last.
   std::list<Member *> present;
   std::vector<const Member *> gone;

@@ -18,18 +18,17 @@ std::string Peer::describe() const {
 }
 
 std::string Peer::describeLast(Clock::time_point now) const {
+  std::string doing = lastSaid.text;
+  if (doing.empty() && lastSaid.number)
+    doing =
+        llvm::formatv("at exchange {0}, {1}", lastSaid.number, lastSaid.name);
   // It may have spoken after `now` was asked.
-  std::string text =
-      llvm::formatv("{0} (last heard {1:f1} s ago", describe(),
-                    inSeconds(std::max(now - lastHeard, Clock::duration(0))))
-          .str();
-  if (lastSaid.number)
-    text +=
-        llvm::formatv(", at exchange {0}, {1}", lastSaid.number, lastSaid.name)
-            .str();
-  if (!lastSaid.text.empty())
-    text += ": " + lastSaid.text;
-  return text + ")";
+  double silent = inSeconds(std::max(
+      now - (doing.empty() ? lastHeard : lastSaidAt), Clock::duration(0)));
+  return llvm::formatv(doing.empty() ? "{0} (last heard {1:f1} s ago)"
+                                     : "{0} ({1:f1} s ago it was {2})",
+                       describe(), silent, doing)
+      .str();
 }
 
 std::vector<const Peer *> findSilent(llvm::ArrayRef<const Peer *> peers,

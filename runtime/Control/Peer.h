@@ -18,12 +18,18 @@ struct Peer {
   int32_t process = 0;
   std::string host = {};
   Clock::time_point lastHeard = {};
-  /// Its last Heartbeat.
+  /// Its last Heartbeat, and when that came.
   Message lastSaid = {};
+  Clock::time_point lastSaidAt = {};
 
   /// `process 2 on host b`.
   std::string describe() const;
-  /// Likewise, and what it said last that it did, and when.
+  void hearOf(Message heartbeat) {
+    lastSaid = std::move(heartbeat);
+    lastSaidAt = Clock::now();
+  }
+  /// Likewise, and what it said last that it did, and when: `process 2 on host
+  /// b (3.2 s ago it was between two steps)`.
   std::string describeLast(Clock::time_point now) const;
   /// It may have spoken while this process was stopped for so long, until
   /// `now`.

@@ -161,7 +161,7 @@ void Spoke::handle(Message message) {
     state.markJoined();
     break;
   case MessageKind::Heartbeat:
-    first.lastSaid = std::move(message);
+    first.hearOf(std::move(message));
     break;
   case MessageKind::Result:
     takeResult(std::move(message));

@@ -266,8 +266,8 @@ llvm::Expected<std::string> CheckpointFolder::begin() {
 }
 
 llvm::Expected<std::string>
-CheckpointFolder::putInPlace(const std::string &unfinished,
-                             int64_t step) const {
+CheckpointFolder::putInPlace(const std::string &unfinished, int64_t step,
+                             std::string &spare) const {
   if (llvm::Error error = syncFolder(unfinished))
     return error;
   std::string made = inFolder(path, stepPrefix + llvm::Twine(step));
@@ -276,12 +276,22 @@ CheckpointFolder::putInPlace(const std::string &unfinished,
     return inTheWay(made);
   if (std::error_code code = exchangeFolders(unfinished, made))
     return cannotWrite(made, code);
-  if (llvm::Error error = syncFolder(path)) {
-    // What is on disk nobody knows; what was there is not given up for it.
-    exchangeFolders(made, unfinished);
+  llvm::Error error = syncFolder(path);
+  if (!error)
+    return made;
+  // What is on disk nobody knows; what was there is not given up for it.
+  if (!exchangeFolders(made, unfinished) || !hasManifest(unfinished))
     return error;
-  }
-  return made;
+  // Where it does not get back to its place, it stays: under a name that no run
+  // removes, if it can be.
+  spare.clear();
+  std::string kept =
+      inFolder(path, ("before-" + stepPrefix + llvm::Twine(step)).str());
+  if (fs::rename(unfinished, kept))
+    kept = unfinished;
+  ErrorDescription why = describeError(std::move(error));
+  return makeErrorf(why.code, "{0}; the checkpoint that was there is '{1}' now",
+                    why.message, kept);
 }
 
 void CheckpointFolder::removeOld(const CheckpointOptions &options) const {
@@ -301,6 +311,7 @@ CheckpointFolder::finish(CheckpointWriter &writer,
                          const std::string &unfinished,
                          llvm::ArrayRef<std::string> written,
                          const CheckpointOptions &options) const {
+  std::string spare = unfinished;
   auto complete = [&]() -> llvm::Expected<std::string> {
     std::vector<std::string> files;
     for (const std::string &each : written) {
@@ -311,11 +322,12 @@ CheckpointFolder::finish(CheckpointWriter &writer,
     }
     if (llvm::Error error = writer.writeManifest(unfinished, files))
       return error;
-    return putInPlace(unfinished, options.step);
+    return putInPlace(unfinished, options.step, spare);
   };
   auto made = complete();
   if (!made) {
-    remove(unfinished);
+    if (!spare.empty())
+      remove(spare);
     return made;
   }
   if (llvm::Error failed =

@@ -101,6 +101,16 @@ std::string FlightLog::describeLast() const {
   return text;
 }
 
+std::string FlightLog::describeNewest() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<FlightEvent> events = ring.read();
+  if (events.empty())
+    return "";
+  const FlightEvent &newest = events.back();
+  return "number " + std::to_string(newest.sequence) + " of " +
+         groups[operationOf(newest).group].describe();
+}
+
 FlightRecord FlightLog::read() const {
   std::lock_guard<std::mutex> lock(mutex);
   FlightRecord record;
@@ -166,6 +176,8 @@ void printRecord(const FlightHeader &header, const FlightRecord &record,
     json.attribute("reason", fixUTF8(header.reason));
     json.attribute("doing", fixUTF8(record.doing));
     time(json, "taken", header.takenSteady);
+    json.attribute("stopped", header.stopped / 1000);
+    time(json, "stopped_until", header.stoppedUntil);
   });
   for (size_t i = 0; i < record.groups.size(); ++i)
     line([&](OStream &json) {

@@ -98,6 +98,9 @@ struct FlightHeader {
   bool isFailure = false;
   /// When the record was taken, by the clock that events have, and since 1970.
   int64_t takenSteady = 0, takenWall = 0;
+  /// How long the process was stopped the last time, in nanoseconds, and until
+  /// when, by the clock of events; 0: it was not.
+  int64_t stopped = 0, stoppedUntil = 0;
 };
 
 /// Of one rank. Executors add to it before they run; from then on the rank's
@@ -127,6 +130,9 @@ public:
   /// Which exchanges the rank last began and finished, with their numbers;
   /// empty where it has begun none.
   std::string describeLast() const;
+  /// The newest that it has begun: `number 41 of group col`; empty where there
+  /// is none.
+  std::string describeNewest() const;
 
 private:
   static int64_t readClock();

@@ -65,13 +65,38 @@ FlightLog &FlightRecorder::openLog(int32_t rank) {
   return *log;
 }
 
+/// Shorter times may be those of a busy machine.
+constexpr int64_t leastStop = 1'000'000'000;
+
+template <typename Clock>
+static int64_t readNanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             Clock::now().time_since_epoch())
+      .count();
+}
+
+/// With the mutex held.
+void FlightRecorder::noteTick(int64_t now) {
+  if (lastTick && now - lastTick >= leastStop) {
+    stopped = now - lastTick;
+    stoppedUntil = now;
+  }
+}
+
+void FlightRecorder::tick() {
+  std::lock_guard<std::mutex> lock(mutex);
+  int64_t now = readNanoseconds<std::chrono::steady_clock>();
+  noteTick(now);
+  lastTick = now;
+}
+
+void FlightRecorder::endTicks() {
+  std::lock_guard<std::mutex> lock(mutex);
+  lastTick = 0;
+}
+
 /// With the mutex held.
 FlightRecorder::Kept FlightRecorder::take(std::string reason, bool isFailure) {
-  auto since = [](auto time) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               time.time_since_epoch())
-        .count();
-  };
   Kept taken;
   FlightHeader &header = taken.header;
   header.run = run;
@@ -80,8 +105,12 @@ FlightRecorder::Kept FlightRecorder::take(std::string reason, bool isFailure) {
   header.numRanks = numRanks;
   header.reason = std::move(reason);
   header.isFailure = isFailure;
-  header.takenSteady = since(std::chrono::steady_clock::now());
-  header.takenWall = since(std::chrono::system_clock::now());
+  header.takenSteady = readNanoseconds<std::chrono::steady_clock>();
+  header.takenWall = readNanoseconds<std::chrono::system_clock>();
+  // It may have gone on only now.
+  noteTick(header.takenSteady);
+  header.stopped = stopped;
+  header.stoppedUntil = stoppedUntil;
   for (const auto &[rank, log] : logs)
     taken.records.push_back(log->read());
   return taken;

@@ -40,6 +40,7 @@ public:
   /// nothing. For any thread.
   std::string describe(size_t command) const;
   std::string describeLast() const { return log.describeLast(); }
+  std::string describeNewest() const { return log.describeNewest(); }
   /// Adds the rank's exchanges.
   void list(PreparedExchanges &to) const;
 

@@ -8,11 +8,10 @@
 #include "Watchdog.h"
 
 #include "ax/Runtime/Agreement.h"
-#include "ax/Support/Error.h"
+#include "ax/Support/Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
-
-#include <system_error>
+#include "llvm/ADT/ScopeExit.h"
 
 namespace ax::rt {
 
@@ -173,9 +172,9 @@ llvm::Error LocalCluster::startThreads() {
     shared->changed.notify_all();
   } catch (const std::system_error &error) {
     return makeErrorf(ExitCode::RunFailed,
-                      "threads for {0} of {1} ranks could be started: {2}",
+                      "threads for {0} of {1} ranks could be started: {2}: {3}",
                       threads.size(), shared->ranks.size(),
-                      error.code().message());
+                      error.code().message(), threadLimits);
   }
   return llvm::Error::success();
 }
@@ -187,19 +186,21 @@ LocalCluster::~LocalCluster() {
   }
   shared->submitted.wake();
   shared->changed.notify_all();
-  if (watchdog.joinable())
-    watchdog.join();
-  // Ranks end at once; those that hang in a kernel are left behind.
+  // Ranks end what they have begun. The watchdog ends those that do not within
+  // its timeout, or when the job has ended; those that hang in a kernel are
+  // left behind.
   constexpr std::chrono::seconds patience(2);
   bool ended = true;
   {
     std::unique_lock<std::mutex> lock(shared->mutex);
     auto allEnded = [&] { return shared->running == 0; };
-    if (shared->failureCode == ExitCode::Success)
-      shared->changed.wait(lock, allEnded);
-    else
-      ended = shared->changed.wait_for(lock, patience, allEnded);
+    shared->changed.wait(lock, [&] {
+      return allEnded() || shared->failureCode != ExitCode::Success;
+    });
+    ended = shared->changed.wait_for(lock, patience, allEnded);
   }
+  if (watchdog.joinable())
+    watchdog.join();
   for (std::thread &thread : threads)
     ended ? thread.join() : thread.detach();
   // Devices may still do what they were given, with memory of any rank.
@@ -215,12 +216,22 @@ LocalCluster::~LocalCluster() {
 void LocalCluster::watch() {
   const World &world = *shared->world;
   Watchdog dog(shared->ranks, options.timeout, world.isAlone());
+  // Ranks that were told to stop may not.
   auto isStopped = [&] {
     std::unique_lock<std::mutex> lock(shared->mutex);
-    return shared->changed.wait_for(lock, dog.getInterval(),
-                                    [&] { return shared->stop.load(); });
+    return shared->changed.wait_for(lock, dog.getInterval(), [&] {
+      return shared->stop.load() &&
+             (shared->running == 0 || shared->failureCode != ExitCode::Success);
+    });
   };
+  FlightRecorder *recorder = shared->recorder.get();
+  auto atEnd = llvm::make_scope_exit([&] {
+    if (recorder)
+      recorder->endTicks();
+  });
   while (!isStopped()) {
+    if (recorder)
+      recorder->tick();
     if (std::string reason = world.getAbortReason(); !reason.empty())
       return shared->failAsOthers(reason);
     if (const RankExecutor *stuck = dog.findStuck()) {

@@ -56,21 +56,6 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
                      [this] { return describe(); }});
 }
 
-std::string RankExecutor::describeCommand(int32_t index) const {
-  std::string text =
-      "rank " + std::to_string(context.rank) + ", stage '" + stage->name + "'";
-  if (index == RankProgress::preparing)
-    return text + ", preparing";
-  if (index == RankProgress::handingOver)
-    return text + ", exchanging outputs";
-  if (index < 0)
-    return text;
-  const Command &command = *steps[static_cast<size_t>(index)].command;
-  return text + ", '" + command.name + "' (" +
-         rt::describe(program, *stage, command) + ")" +
-         (flight ? flight->describe(static_cast<size_t>(index)) : "");
-}
-
 bool RankExecutor::isWaiting() const {
   int32_t command = progress.getCommand();
   if (command < 0)

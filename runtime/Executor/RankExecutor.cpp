@@ -5,6 +5,8 @@
 
 #include "ax/Support/Error.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #include <thread>
 
 namespace ax::rt {
@@ -12,6 +14,47 @@ namespace ax::rt {
 llvm::Error RankExecutor::fail(llvm::Error error) const {
   // Errors may come late: the device says what it was doing.
   return addContext(std::move(error), describeCommand(progress.getFailed()));
+}
+
+std::string RankExecutor::describeCommand(int32_t index) const {
+  std::string text =
+      "rank " + std::to_string(context.rank) + ", stage '" + stage->name + "'";
+  if (index == RankProgress::preparing)
+    return text + ", preparing";
+  if (index == RankProgress::handingOver)
+    return text + ", exchanging outputs";
+  if (index < 0)
+    return text;
+  const Command &command = *steps[static_cast<size_t>(index)].command;
+  return text + ", '" + command.name + "' (" +
+         rt::describe(program, *stage, command) + ")" +
+         (flight ? flight->describe(static_cast<size_t>(index)) : "");
+}
+
+std::string RankExecutor::describeShortly() const {
+  int32_t index = progress.getCommand();
+  std::string text, exchange;
+  if (index == RankProgress::idle)
+    text = "between two steps";
+  else if (index == RankProgress::preparing)
+    text = "preparing";
+  else if (index == RankProgress::handingOver)
+    text = "exchanging outputs";
+  if (index >= 0) {
+    const Command &command = *steps[static_cast<size_t>(index)].command;
+    // Names of what compiling has added say why, and descriptions shapes.
+    llvm::StringRef name = llvm::StringRef(command.name).split(" (").first;
+    std::string what = rt::describe(program, *stage, command);
+    text = llvm::formatv("in {0} '{1}' of stage '{2}'",
+                         llvm::StringRef(what).split(' ').first, shorten(name),
+                         stage->name)
+               .str();
+    exchange = flight ? flight->describe(static_cast<size_t>(index)) : "";
+  }
+  if (!exchange.empty() || !flight)
+    return text + exchange;
+  std::string newest = flight->describeNewest();
+  return text + (newest.empty() ? "" : ", after " + newest);
 }
 
 llvm::Error RankExecutor::start() {

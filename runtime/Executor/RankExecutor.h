@@ -103,6 +103,9 @@ public:
   std::string describe() const {
     return describeCommand(progress.getCommand());
   }
+  /// The same in few words, of its own: `in all_reduce 'h.0.mlp' of stage
+  /// 'forward1', number 41 of group col`; of what is no exchange, behind which.
+  std::string describeShortly() const;
   /// Which exchanges it last began and finished; empty where there are none.
   std::string describeLast() const {
     return flight ? flight->describeLast() : std::string();

@@ -83,10 +83,7 @@ std::string SharedRanks::describeProgress() {
     const RankExecutor &executor = rank->executor;
     if (executor.isIdle())
       continue;
-    text += (text.empty() ? "" : "; ") + executor.describe() + ", command " +
-            std::to_string(executor.getNumBegun());
-    if (std::string last = executor.describeLast(); !last.empty())
-      text += "; " + last;
+    text += (text.empty() ? "" : "; ") + executor.describeShortly();
   }
   if (!text.empty())
     return text;
@@ -95,9 +92,7 @@ std::string SharedRanks::describeProgress() {
   lock.unlock();
   if (other)
     return other->describeProgress();
-  std::string last =
-      ranks.empty() ? "" : ranks.front()->executor.describeLast();
-  return "between two steps" + (last.empty() ? "" : "; " + last);
+  return ranks.empty() ? "" : ranks.front()->executor.describeShortly();
 }
 
 void SharedRanks::keepFailure(ErrorDescription description, int32_t rank) {
@@ -113,9 +108,10 @@ void SharedRanks::keepFailure(ErrorDescription description, int32_t rank) {
     recorder->keep(failure);
 }
 
-void SharedRanks::stopAll(const std::string &reason) {
+void SharedRanks::stopAll(const std::string &reason, bool tellsOthers) {
   stop.store(true);
-  backends.communicators.front()->abort(reason);
+  Communicator &communicator = *backends.communicators.front();
+  tellsOthers ? communicator.abort(reason) : communicator.stop(reason);
   finished.wake();
   changed.notify_all();
   if (recorder)
@@ -131,12 +127,15 @@ void SharedRanks::fail(llvm::Error error, int32_t rank) {
   // What others find when they are stopped is not why.
   if (!isAlone)
     world->abort(description.message);
-  stopAll(description.message);
+  // Where another failure was first, its process tells.
+  stopAll(description.message,
+          isAlone || world->getAbortReason() == description.message);
 }
 
 void SharedRanks::failAsOthers(const std::string &reason) {
   keepFailure({ExitCode::RunFailed, reason}, -1);
-  stopAll(reason);
+  // If each told all others, that would be the square of their number.
+  stopAll(reason, /*tellsOthers=*/false);
 }
 
 /// Of several faults the first is told.

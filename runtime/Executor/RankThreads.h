@@ -94,12 +94,11 @@ struct SharedRanks {
   /// Ends all ranks, also those of other processes. `rank`: the one that
   /// failed, or -1.
   void fail(llvm::Error error, int32_t rank = -1);
-  /// Ends those of this process, as the job has ended.
+  /// Ends those of this process, as the job has ended: others know.
   void failAsOthers(const std::string &reason);
   std::string describeOthers(int32_t rank) const;
-  /// What the ranks do now, or those of an executor that uses their states, how
-  /// many commands they have begun, and which exchanges they last began and
-  /// finished (World::setProgress). For any thread.
+  /// What the ranks do now, or those of an executor that uses their states, and
+  /// in which exchange that is (World::setProgress). For any thread.
   std::string describeProgress();
   void setUser(const std::shared_ptr<SharedRanks> &other);
   llvm::Error takeFailure();
@@ -107,8 +106,8 @@ struct SharedRanks {
 
 private:
   void keepFailure(ErrorDescription description, int32_t rank);
-  /// Of this process, with their record.
-  void stopAll(const std::string &reason);
+  /// Of this process, with their record; those of others, too, or not.
+  void stopAll(const std::string &reason, bool tellsOthers);
 };
 
 /// What a rank's thread does: prepares, and works through the requests.

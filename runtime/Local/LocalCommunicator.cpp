@@ -188,6 +188,7 @@ public:
   }
 
   void abort(const std::string &reason) override { world->abort(reason); }
+  void stop(const std::string &reason) override { world->abort(reason); }
   std::string getAbortReason() const override {
     return world->getAbortReason();
   }

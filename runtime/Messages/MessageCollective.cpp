@@ -8,9 +8,9 @@
 //
 // What is reduced goes to who reduces it, which keeps what others send until
 // all has come, and reduces it in the order of the group, as communicator
-// `local` does: the results have the same bits. Of a small all-reduce everybody
-// gets everything and reduces all; of a large one member i gets and reduces the
-// i-th slice, and sends the result to all others.
+// `local` does: the results have the same bits. Of a small all-reduce of few
+// members everybody gets everything and reduces all; of others member i gets
+// and reduces the i-th slice, and sends the result to all others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,12 @@ namespace ax::rt::messages {
 namespace {
 
 /// Up to so many bytes everybody gets everything: one step in place of two.
-constexpr int64_t exchangedBytes = 16 << 10;
+/// What that is together grows with the square of the members, of which at most
+/// so many do it, each with so many bytes for all others.
+constexpr int64_t exchangedBytes = 16 << 10, mostBytesSent = 48 << 10;
+constexpr int32_t mostExchanging = 16;
+/// Slices are not smaller, so that a small tensor is not reduced by many.
+constexpr int64_t leastSlice = 1 << 10;
 /// Operations with more bytes go on while the program computes only if somebody
 /// drives them; others have left by then.
 constexpr int64_t drivenBytes = 4 << 10;
@@ -57,6 +62,7 @@ public:
   MessageCollective(std::shared_ptr<MessageLink> link,
                     std::shared_ptr<MessageGroup> group, CollectiveSpecs specs,
                     std::string name);
+  ~MessageCollective() override;
   llvm::Error prepare();
 
   llvm::Error start(llvm::ArrayRef<const void *> sources,
@@ -93,6 +99,7 @@ private:
 
   void addExchange(size_t number, BatchBuilder &batch);
   void addReduction(size_t number, BatchBuilder &first, BatchBuilder &second);
+  bool isExchanged() const;
   /// What `member` reduces of a tensor.
   StridedBox reducedBy(const CollectiveSpec &spec, int32_t member) const;
   void reducePart(size_t number);
@@ -132,10 +139,19 @@ MessageCollective::MessageCollective(std::shared_ptr<MessageLink> linkIn,
   group->state->nextStep += 2;
   for (const CollectiveSpec &spec : specs)
     numBytes += sourceBytes(spec);
-  inSlices = kind() == CollectiveKind::AllReduce && numBytes > exchangedBytes;
+  inSlices = kind() == CollectiveKind::AllReduce && !isExchanged();
   if (reduces(kind()))
     reduce = vectorKernels().reduce[static_cast<int>(specs.front().reduce)]
                                    [static_cast<int>(specs.front().dtype)];
+}
+
+MessageCollective::~MessageCollective() {
+  bool isWritten = firstStep.giveUp();
+  isWritten |= secondStep.giveUp();
+  // It is never given back: after a failure another process may still send, and
+  // what lies there next would be overwritten.
+  if (isWritten)
+    new HostMemory(std::move(scratch));
 }
 
 llvm::Error MessageCollective::prepare() {
@@ -192,6 +208,12 @@ void MessageCollective::addExchange(size_t number, BatchBuilder &batch) {
   }
 }
 
+/// Whether all of an all-reduce goes from everybody to everybody.
+bool MessageCollective::isExchanged() const {
+  return numBytes <= exchangedBytes && numMembers() <= mostExchanging &&
+         numBytes * (numMembers() - 1) <= mostBytesSent;
+}
+
 StridedBox MessageCollective::reducedBy(const CollectiveSpec &spec,
                                         int32_t member) const {
   if (kind() == CollectiveKind::ReduceScatter) {
@@ -201,7 +223,11 @@ StridedBox MessageCollective::reducedBy(const CollectiveSpec &spec,
   int64_t size = byteSize(spec.dtype), bytes = sourceBytes(spec);
   if (!inSlices)
     return makeRun(0, bytes);
-  auto [begin, end] = sliceOf(bytes / size, numMembers(), member);
+  auto numSlices = static_cast<int32_t>(
+      std::clamp<int64_t>(bytes / leastSlice, 1, numMembers()));
+  if (member >= numSlices)
+    return makeRun(0, 0);
+  auto [begin, end] = sliceOf(bytes / size, numSlices, member);
   return makeRun(begin * size, end * size);
 }
 
@@ -245,8 +271,8 @@ llvm::Error MessageCollective::start(llvm::ArrayRef<const void *> sources,
           link->start(firstStep, buffers, [&] { return describe(); }))
     return error;
   if (overlaps)
-    link->beginOverlap();
-  else if (numBytes > drivenBytes)
+    return link->beginOverlap();
+  if (numBytes > drivenBytes)
     startTime = Clock::now();
   return llvm::Error::success();
 }

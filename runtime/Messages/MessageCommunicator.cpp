@@ -98,6 +98,7 @@ public:
   }
 
   void abort(const std::string &reason) override { link->abort(reason); }
+  void stop(const std::string &reason) override { link->stop(reason); }
   std::string getAbortReason() const override { return link->getAbortReason(); }
 
 private:

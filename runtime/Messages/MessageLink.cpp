@@ -5,9 +5,10 @@
 #include "MessageLink.h"
 
 #include "ax/Runtime/MessageCommunicator.h"
-#include "ax/Support/Error.h"
+#include "ax/Support/Threads.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
 #include <numeric>
@@ -211,14 +212,21 @@ std::string MessageLink::getAbortReason() const {
   return reason;
 }
 
-void MessageLink::beginOverlap() {
+llvm::Error MessageLink::beginOverlap() {
   {
     std::lock_guard<std::mutex> lock(driverMutex);
+    if (!driver.joinable()) {
+      auto thread = startThread(
+          llvm::formatv("what rank {0} exchanges while it computes", rank),
+          [this] { drive(); });
+      if (!thread)
+        return thread.takeError();
+      driver = std::move(*thread);
+    }
     ++numOverlaps;
-    if (!driver.joinable())
-      driver = std::thread([this] { drive(); });
   }
   driverWake.notify_one();
+  return llvm::Error::success();
 }
 
 void MessageLink::endOverlap() {

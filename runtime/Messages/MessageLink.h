@@ -64,10 +64,13 @@ public:
                                       AxMessageGroup *group,
                                       BatchBuilder builder);
   AxMessageBatch *get() const { return batch.get(); }
+  /// Ends it, as its destructor does. Returns whether a message may still be
+  /// written to its memory.
+  bool giveUp() { return batch && batch.get_deleter()(batch.release()) != 0; }
 
 private:
-  std::unique_ptr<AxMessageBatch, void (*)(AxMessageBatch *)> batch{nullptr,
-                                                                    nullptr};
+  std::unique_ptr<AxMessageBatch, int32_t (*)(AxMessageBatch *)> batch{nullptr,
+                                                                       nullptr};
 };
 
 /// What the operations of a group share. It is there once for each order of
@@ -117,10 +120,12 @@ public:
                    llvm::function_ref<std::string()> describe);
 
   /// Something goes on that nobody waits for, until `endOverlap`.
-  void beginOverlap();
+  llvm::Error beginOverlap();
   void endOverlap();
 
   void abort(const std::string &reason);
+  /// Tells nobody else.
+  void stop(const std::string &why) { decide(why); }
   std::string getAbortReason() const;
 
 private:

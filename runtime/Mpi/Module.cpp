@@ -12,6 +12,7 @@
 
 #include "ModuleTable.h"
 
+#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstring>
@@ -19,12 +20,17 @@
 #include <memory>
 #include <mpi.h>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
 
 /// What people are told, cut to this; such messages need no partner to leave.
 constexpr int shoutBytes = 1024;
+
+using Clock = std::chrono::steady_clock;
+/// How long receives are waited for that have been given up.
+constexpr std::chrono::milliseconds receivePatience(500);
 
 /// One datatype that is freed with it; predefined ones are not.
 class Type {
@@ -302,16 +308,34 @@ int32_t listPending(AxMessageBatch *batch, int32_t *peers, int32_t capacity) {
   return found;
 }
 
-void destroyBatch(AxMessageBatch *batch) {
+/// Whether a receive ends that was cancelled. One that has found its message
+/// before does when all of that has come.
+bool endReceive(MPI_Request &request) {
+  // For all of a process together: it is about to end.
+  static const Clock::time_point last = Clock::now() + receivePatience;
+  int done = 0;
+  while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done &&
+         Clock::now() < last)
+    std::this_thread::yield();
+  return done;
+}
+
+int32_t destroyBatch(AxMessageBatch *batch) {
+  bool isWritten = false;
   for (size_t i = 0; i < batch->requests.size(); ++i) {
     MPI_Request &request = batch->requests[i];
     if (request == MPI_REQUEST_NULL)
       continue;
-    if (!batch->messages[i].isSend)
+    if (!batch->messages[i].isSend) {
       MPI_Cancel(&request);
+      if (endReceive(request))
+        continue;
+      isWritten = true;
+    }
     MPI_Request_free(&request);
   }
   delete batch;
+  return isWritten;
 }
 
 int shout(AxMessageGroup *group, const char *text) {

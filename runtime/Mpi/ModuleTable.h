@@ -17,7 +17,7 @@
 extern "C" {
 
 /// Counts changes of what is below, and of the table of messages.
-constexpr uint32_t axMpiModuleVersion = 3;
+constexpr uint32_t axMpiModuleVersion = 4;
 
 struct AxMpiPlace {
   int32_t process, numProcesses, indexOnHost, numOnHost;

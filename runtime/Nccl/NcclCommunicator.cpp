@@ -164,6 +164,7 @@ public:
     rank.link->settle(until);
   }
   void abort(const std::string &reason) override { rank.world->abort(reason); }
+  void stop(const std::string &reason) override { rank.world->stop(reason); }
   std::string getAbortReason() const override {
     return rank.world->getAbortReason();
   }
@@ -364,7 +365,8 @@ createNcclCommunicators(int32_t numRanks, const CommunicatorOptions &options) {
   for (size_t i = 0; i < comms->size(); ++i)
     made.push_back(std::make_unique<NcclCommunicator>(
         RankLink{world, world->getLinks()[i]}, std::move((*comms)[i])));
-  world->watch();
+  if (llvm::Error error = world->watch())
+    return error;
   return made;
 }
 

@@ -3,6 +3,8 @@
 
 #include "NcclWorld.h"
 
+#include "ax/Support/Threads.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -22,8 +24,12 @@ NcclWorld::~NcclWorld() {
     watcher.join();
 }
 
-void NcclWorld::watch() {
-  watcher = std::thread([this] { watchLinks(); });
+llvm::Error NcclWorld::watch() {
+  auto thread = startThread("what watches over NCCL", [this] { watchLinks(); });
+  if (!thread)
+    return thread.takeError();
+  watcher = std::move(*thread);
+  return llvm::Error::success();
 }
 
 void NcclWorld::watchLinks() {
@@ -60,7 +66,7 @@ NcclWorld::getAttendance(const std::vector<int32_t> &members) {
   return found;
 }
 
-void NcclWorld::abort(const std::string &why) {
+void NcclWorld::end(const std::string &why, bool tellsOthers) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     if (aborted.load(std::memory_order_relaxed))
@@ -69,7 +75,7 @@ void NcclWorld::abort(const std::string &why) {
     aborted.store(true, std::memory_order_release);
   }
   for (const std::shared_ptr<NcclLink> &link : links) {
-    link->getHost().abort(why);
+    tellsOthers ? link->getHost().abort(why) : link->getHost().stop(why);
     link->stop();
   }
   // In one group: alone, the abort of one communicator may wait for what the

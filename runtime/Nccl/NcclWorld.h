@@ -30,18 +30,21 @@ public:
     return links;
   }
   /// Begins to look after them.
-  void watch();
+  llvm::Error watch();
 
   /// Which operations members of these ranks have put on their streams.
   std::shared_ptr<Attendance> getAttendance(const std::vector<int32_t> &ranks);
 
   /// The first call decides, of all ranks of this process.
-  void abort(const std::string &why);
+  void abort(const std::string &why) { end(why, /*tellsOthers=*/true); }
+  /// Likewise, and other processes are not told.
+  void stop(const std::string &why) { end(why, /*tellsOthers=*/false); }
   bool isAborted() const { return aborted.load(std::memory_order_acquire); }
   std::string getAbortReason() const;
 
 private:
   void watchLinks();
+  void end(const std::string &why, bool tellsOthers);
 
   std::shared_ptr<const Nccl> library;
   std::chrono::milliseconds timeout;

@@ -162,10 +162,11 @@ int32_t listPending(AxMessageBatch *batch, int32_t *peers, int32_t capacity) {
   return found;
 }
 
-void destroyBatch(AxMessageBatch *batch) {
+int32_t destroyBatch(AxMessageBatch *batch) {
   if (batch->pending.load(std::memory_order_acquire) > 0)
     batch->messenger.giveUp(batch->messages);
   delete batch;
+  return 0;
 }
 
 int shout(AxMessageGroup *group, const char *text) {

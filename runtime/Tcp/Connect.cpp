@@ -12,7 +12,7 @@
 
 #include "ax/Runtime/Agreement.h"
 #include "ax/Runtime/Listener.h"
-#include "ax/Support/Error.h"
+#include "ax/Support/Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -302,9 +302,12 @@ connectAll(World &world, llvm::StringRef address, milliseconds timeout) {
     return addresses.takeError();
   Connector connector(world, *listener, std::move(*addresses), peers,
                       Clock::now() + timeout);
-  std::thread acceptor([&] { connector.acceptAll(); });
-  llvm::Error error = connector.connectLower();
-  acceptor.join();
+  auto acceptor = startThread("connections of other processes",
+                              [&] { connector.acceptAll(); });
+  llvm::Error error =
+      acceptor ? connector.connectLower() : acceptor.takeError();
+  if (acceptor)
+    acceptor->join();
   if (!error)
     error = connector.findMissing();
   if (llvm::Error failed = agree(world, "connections", std::move(error)))

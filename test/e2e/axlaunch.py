@@ -159,6 +159,12 @@ def givesUp():
                                      for step in (3, 6, 9)))
         axlaunch("--max-restarts=2", "--", launcher, *command, expect=8,
                  says="error: gives up after --max-restarts=2; what is saved: '")
+        # So would be what is not finite, and a command that is not there.
+        for code in "9", "127":
+            os.remove(f"{folder}/runs")
+            done = axlaunch("--", standIn(folder, code), *command,
+                            expect=int(code))
+            assert "restart" not in done.stderr, done.stderr
         # axrun's own verdict is one.
         command[command.index("--seed=3")] = "--seed=x"
         done = axlaunch("--", *command, expect=2, says="--seed=x: expected")
@@ -272,6 +278,8 @@ def errors():
                  f"cannot start '{folder}/none': No such file or directory"),
                 (["--max-restarts=x", "--", *command], 2,
                  "--max-restarts=x: expected a whole number"),
+                (["--max-restarts", "--", *command], 2,
+                 "--max-restarts needs a value: --max-restarts=N"),
                 (["--fallback", other, "--", *command], 2,
                  f"--fallback={other} is for 2 ranks, and the plan before it "
                  "for 2: it must be for fewer"),

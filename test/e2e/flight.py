@@ -67,7 +67,7 @@ def notFinite():
         plan = compiled(folder, "--tp=2", "--optimizer=sgd(lr=1e30)")
         done = run(tool("axrun"), plan, "--data", DIGITS / "train.npz",
                    "--steps=20", "--flight-recorder", f"{folder}/records",
-                   expect=8)
+                   expect=9)
         for part in ("is no finite number",
                      f"; what ranks did last is in '{folder}/records'"):
             if done.stderr.count(part) != 1:
@@ -170,7 +170,7 @@ def header(rank, ranks, **fields):
     return {"flight_record": 1, "rank": rank, "num_ranks": ranks, "run": "7",
             "host": "a", "process": 0, "is_failure": True,
             "reason": "no rank got on", "doing": f"rank {rank}, 'softmax'",
-            "taken": 90_000_000} | fields
+            "taken": 90_000_000, "stopped": 0, "stopped_until": None} | fields
 
 
 def group(number, ranks, started, finished=None, **fields):
@@ -226,7 +226,9 @@ def allCame():
         for rank in range(2):
             write(folder, rank, header(rank, 2), group(0, [0, 1], 2, 1),
                   event(0), event(1, False))
-        analyzed(folder, "no rank fell out: those that are waited for wait, too",
+        analyzed(folder, "no rank fell out that records tell of: all have come to "
+                 "what they wait in, where one was stopped or has lost its "
+                 "connection",
                  "rank 0 waits for the end, as all have come, since 89.000 s",
                  "ranks agree on order and shape")
 
@@ -241,6 +243,44 @@ def stoppedInside():
         analyzed(folder, "rank 1 fell out: rank 0 waits for it",
                  "it has not come to number 2",
                  "rank 1 waits for the end, as all have come")
+
+
+def wasStopped():
+    """In an exchange to which all had come, and in which all wait."""
+    with scratch() as folder:
+        for rank in range(3):
+            fields = {"stopped": 3_120_000, "stopped_until": 89_000_000} \
+                if rank == 1 else {}
+            write(folder, rank, header(rank, 3, **fields),
+                  group(0, [0, 1, 2], 2, 1), event(0), event(1, False))
+        text = analyzed(
+            folder, "rank 1 fell out: its process was stopped for 3.120 s, in number "
+            "1 of group {col} of ranks 0, 1 and 2: 'h.1' (all_reduce 16 f32",
+            "rank 0 waits for the end, as all have come")
+        assert text.count("fell out") == 1, text
+        # Before that exchange; or all of them, with their machine.
+        write(folder, 1, header(1, 3, stopped=3_120_000, stopped_until=900_000),
+              group(0, [0, 1, 2], 2, 1), event(0), event(1, False))
+        analyzed(folder, "no rank fell out that records tell of")
+        for rank in range(3):
+            write(folder, rank, header(rank, 3, stopped=3_120_000,
+                                       stopped_until=89_000_000),
+                  group(0, [0, 1, 2], 2, 1), event(0), event(1, False))
+        analyzed(folder, "no rank fell out that records tell of")
+
+
+def doesNotWait():
+    """One has begun, and computes or hangs before it waits."""
+    with scratch() as folder:
+        for rank in range(3):
+            fields = {"waited": None} if rank == 2 else {}
+            write(folder, rank, header(rank, 3), group(0, [0, 1, 2], 2, 1),
+                  event(0), event(1, False, **fields))
+        text = analyzed(
+            folder, "rank 2 fell out: it has begun what others wait in, and does "
+            "not wait for its end, in number 1 of group {col}",
+            "rank 0 waits for the end, as all have come")
+        assert text.count("fell out") == 1, text
 
 
 def cameLate():
@@ -318,7 +358,8 @@ def damage():
         for line, field, value in (
                 (0, "flight_record", 2), (0, "rank", 1), (0, "rank", "0"),
                 (0, "num_ranks", 0), (0, "num_ranks", 1 << 40), (0, "taken", -1),
-                (0, "taken", 1e300), (0, "reason", None), (1, "ranks", []),
+                (0, "taken", 1e300), (0, "stopped", "1"),
+                (0, "stopped_until", -1), (0, "reason", None), (1, "ranks", []),
                 (1, "ranks", [0, 0]), (1, "ranks", [1]), (1, "ranks", [0, -1]),
                 (1, "ranks", [0, 9]), (1, "ranks", 0), (1, "finished", 9),
                 (1, "group", 1), (2, "in_group", 1), (2, "in_group", -1),
@@ -366,6 +407,8 @@ def cases(every):
     yield "a rank falls out", fallenOut
     yield "all have come", allCame
     yield "a rank is stopped where all have come", stoppedInside
+    yield "a rank's process was stopped", wasStopped
+    yield "a rank does not wait", doesNotWait
     yield "a rank came late", cameLate
     for what, *fields in (
             ("order", {}, {"name": "other"}), ("order", {}, {"kind": "all_gather"}),

@@ -29,6 +29,7 @@ def tryTools(bin, folder):
     run(bin / "axrun-core", code, "--random-inputs=1")
     run(bin / "axlaunch", "--version")
     run(bin / "ax-analyze-flight", "--version")
+    run(bin / "ax-collectives", "--max-bytes=64", "--rounds=1")
     return plan
 
 

@@ -104,7 +104,7 @@ def notFinite(layout, device):
     def spoil(data):
         data["input"][101] = np.nan
         data["input"][128:160] = np.inf
-    line, = endsAt(layout, device, [], spoil, 8,
+    line, = endsAt(layout, device, [], spoil, 9,
                    "the loss of step 4 is no finite number: input 'input' has "
                    "NaN in sample 101")
     assert line["step"] == 4, line

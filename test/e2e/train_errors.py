@@ -128,17 +128,17 @@ def cases(every):
     infinite["input"][:] = np.inf
     yield "infinite loss", train, TRAIN, infinite, \
         ("the loss of step 1 is no finite number: input 'input' has an infinity "
-         "in sample "), 8
+         "in sample "), 9
     large = samples()
     large["input"][:] = 3e38
     yield "loss of the first step", train, TRAIN, large, \
         ("the loss of step 1 is no finite number: this run had updated nothing "
          "before, so that the weights, or what the model computes of them, are "
-         "at fault, and not the learning rate"), 8
+         "at fault, and not the learning rate"), 9
     yield "too high a rate", train, \
         [*TRAIN, "--optimizer=sgd(lr=1e30)"], samples(), \
         ("is no finite number: lower the learning rate, or clip gradients "
-         "(axopt --clip-norm)"), 8
+         "(axopt --clip-norm)"), 9
     for name, data, message in (
             ("array", {"input": samples()["input"]},
              "there is no array 'target'"),

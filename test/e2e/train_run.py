@@ -81,7 +81,7 @@ def skips(layout):
                 Path(f"{folder}/bad.safetensors").read_bytes():
             raise Failed("the states are other ones")
         axrun(plan, "--data", f"{folder}/bad.npz", "--no-shuffle", "--steps=4",
-              "--save", f"{folder}/run", expect=8,
+              "--save", f"{folder}/run", expect=9,
               says="the loss of step 3 is no finite number: input 'input' has "
               "NaN in sample 70; --on-nonfinite=skip leaves such steps out")
         assert os.path.exists(f"{folder}/run/step-2")
@@ -349,7 +349,7 @@ def spoilt():
         command = [compiled(folder, "--optimizer=sgd(lr=1e30)"), "--data",
                    DIGITS / "train.npz", "--save", f"{folder}/run"]
         axrun(*command, "--steps=1")
-        axrun(*command, "--steps=2", "--resume", f"{folder}/run", expect=8,
+        axrun(*command, "--steps=2", "--resume", f"{folder}/run", expect=9,
               says=f"this run had updated nothing since '{folder}/run/step-1', "
               "which is at fault: go on from a checkpoint before it, with a "
               "lower learning rate, or clip gradients (axopt --clip-norm)")

@@ -124,7 +124,7 @@ UNTESTED = {
         "bytes are not available",
         "cannot find a random key",
         "cannot wait for SIGUSR2",
-        "no thread can wait for SIGUSR2",
+        "cannot wait for signals",
         "zlib does not start",
         "failed with status",
         "cannot find folder",

@@ -11,6 +11,12 @@ def suite(ranks):
         raise Failed(done.stdout[-4000:])
 
 
+def givenUp():
+    """Messages come piece by piece, as between hosts."""
+    launch(2, "env", "OMPI_MCA_btl_vader_single_copy_mechanism=none", RANKS,
+           "--gtest_filter=*WhatIsGivenUpIsNotWritten*")
+
+
 def complains(text, module):
     """One message, and no other process's."""
     done = launch(2, RANKS, module=module, expect=USAGE)
@@ -30,6 +36,7 @@ def withoutLauncher():
 def cases(every):
     for ranks in (1, 2, 3, 4, 8):
         yield f"the suite on {ranks} processes", suite, ranks
+    yield "receives that are given up", givenUp
     yield ("a module that is not there", complains,
            "install Open MPI, build with it, or name the module in "
            "AXRUN_MPI_MODULE", BUILD / "nothing.so")
@@ -37,7 +44,7 @@ def cases(every):
            "is no MPI module of this program: it has no 'axMpiModuleTable'",
            "libm.so.6")
     yield ("a module of another version", complains,
-           "and this program needs 3: use the one that was built with it",
+           "and this program needs 4: use the one that was built with it",
            BUILD / "test/mpi/libold-mpi.so")
     yield ("MPI for one thread", complains,
            "this MPI does not let several threads call it (MPI_THREAD_MULTIPLE): "

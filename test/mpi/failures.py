@@ -6,9 +6,12 @@ import random
 import signal
 import time
 
-from _jobs import DIGITS, Running, compiled
+from _jobs import DIGITS, Running, compiled, oneMessage
+from _mpirun import BUILD, launch
 from cases import Failed, scratch, tool
 
+RUN_FAILED = 8
+NOT_FINITE = 9
 LONG = "--steps=1000000"
 
 
@@ -53,6 +56,30 @@ def stopped(rank, timeout):
         since = time.monotonic()
         os.kill(job.ranks[rank], signal.SIGSTOP)
         checkEnd(job, since, timeout + 6, "axrun: error:")
+
+
+def doesNotEnd(text, **environment):
+    """One of two processes stays in MPI's last call."""
+    with scratch() as folder:
+        plan = compiled(folder, "--tp=2")
+        job = Running(2, tool("axrun"), plan, "--data", DIGITS, "--steps=2",
+                      "--timeout=3", **environment,
+                      AXRUN_MPI_MODULE=str(BUILD / "test/mpi/libstopped-mpi.so"))
+        job.findRanks(2)
+        output = job.end(30)
+        job.noneLeft()
+        if job.process.returncode != RUN_FAILED or output.count("error:") != 1 or \
+                text not in output:
+            raise Failed(f"{job.process.returncode}: {output}")
+
+
+def notFinite():
+    """All find the same, which is no failure that a repeat would mend."""
+    with scratch() as folder:
+        plan = compiled(folder, "--tp=2", "--optimizer=sgd(lr=1e30)")
+        done = launch(2, tool("axrun"), plan, "--data", DIGITS, "--steps=20",
+                      "--quiet", expect=NOT_FINITE)
+        oneMessage(done, "is no finite number: lower the learning rate")
 
 
 def goesOn():
@@ -108,6 +135,14 @@ def cases(every):
     for rank in 0, 1:
         for timeout in [3] + [10] * every:
             yield f"rank {rank} is stopped, {timeout} s", stopped, rank, timeout
+    yield ("a rank is stopped in MPI's end", doesNotEnd,
+           "nothing is heard any more from process 1 on host")
+
+    def hangs():
+        doesNotEnd("MPI has not ended within 7 s (MPI_Finalize): a process does "
+                   "not come to its end", AX_TEST_FINALIZE="hang")
+    yield "a rank hangs in MPI's end", hangs
+    yield "a loss that is not finite", notFinite
     yield "a rank is stopped and goes on", goesOn
     yield "SIGUSR1 to the launcher", asked, signal.SIGUSR1, None, 130
     yield "SIGTERM to a rank", asked, signal.SIGTERM, 1, 143

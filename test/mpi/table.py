@@ -41,5 +41,6 @@ def cases(every):
         yield f"{ranks} processes", processes, ranks
     yield ("too many ranks", refuses, "--ranks=65: expected 1 to 64",
            "--ranks=65")
+    yield ("what is no flag", refuses, "'more' is no flag", "more")
     yield ("no sizes", refuses,
            "sizes are 4 bytes or more, and there is a round", "--min-bytes=0")

@@ -125,6 +125,7 @@ public:
   /// How many collectives it left to the host.
   int getNumOnHost() const { return numOnHost; }
   void abort(const std::string &reason) override { inner.abort(reason); }
+  void stop(const std::string &reason) override { inner.stop(reason); }
   std::string getAbortReason() const override { return inner.getAbortReason(); }
 
 private:

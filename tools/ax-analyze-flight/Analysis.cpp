@@ -89,6 +89,48 @@ findDisagreement(const Group &group,
   return found;
 }
 
+/// Those whose processes were stopped in what they wait in, or finished last;
+/// not where all were, as a machine that sleeps.
+static std::vector<Held> findStopped(const Records &records) {
+  std::vector<Held> found;
+  for (const auto &[rank, record] : records.ranks) {
+    std::optional<Place> place = findWait(record);
+    if (!place)
+      place = findLast(record);
+    if (record.stoppedUntil &&
+        (!place || place->event->started.value_or(0) <= *record.stoppedUntil))
+      found.push_back({rank, record.stopped, place});
+  }
+  if (found.size() == records.ranks.size())
+    found.clear();
+  return found;
+}
+
+/// Those that have begun what others wait in, and wait for nothing.
+static std::vector<Held> findBegun(const Records &records,
+                                   llvm::ArrayRef<Wait> waits) {
+  std::map<int64_t, Held> found;
+  for (const Wait &wait : waits)
+    for (int64_t member : wait.place.group->ranks) {
+      auto record = records.ranks.find(member);
+      if (!wait.awaited.empty() || record == records.ranks.end() ||
+          findWait(record->second))
+        continue;
+      auto group = record->second.groups.find(*wait.place.group);
+      if (group == record->second.groups.end())
+        continue;
+      auto event = group->second.events.find(wait.place.sequence);
+      if (event == group->second.events.end() || event->second.finished)
+        continue;
+      found[member] = {member, std::nullopt,
+                       Place{&group->first, event->first, &event->second}};
+    }
+  std::vector<Held> inOrder;
+  for (auto &[rank, one] : found)
+    inOrder.push_back(one);
+  return inOrder;
+}
+
 static std::optional<Late> findLate(llvm::ArrayRef<Wait> waits) {
   // Clocks of hosts differ by less.
   constexpr int64_t least = 500'000;
@@ -154,8 +196,13 @@ Analysis flight::analyze(const Records &records) {
       analysis.waits.push_back({rank, *place, findAwaited(*place, records)});
   analysis.fallen = findFallen(records, analysis.waits, /*orOnly=*/false);
   if (analysis.fallen.empty())
+    analysis.held = findStopped(records);
+  if (analysis.fallen.empty() && analysis.held.empty())
+    analysis.held = findBegun(records, analysis.waits);
+  bool isNamed = !analysis.fallen.empty() || !analysis.held.empty();
+  if (!isNamed)
     analysis.late = findLate(analysis.waits);
-  if (analysis.fallen.empty() && !analysis.late)
+  if (!isNamed && !analysis.late)
     analysis.fallen = findFallen(records, analysis.waits, /*orOnly=*/true);
   // Groups of the records live on, those of the map do not.
   for (const auto &[group, members] : collect(records))

@@ -50,12 +50,24 @@ struct Late {
   int64_t microseconds = 0;
 };
 
+/// A rank that was stopped in an exchange to which all had come, or that has
+/// begun one and does not wait for its end.
+struct Held {
+  int64_t rank = 0;
+  /// How long its process was stopped; none where nobody knows that it was.
+  std::optional<int64_t> microseconds;
+  /// What it was in; none where that is not known.
+  std::optional<Place> place;
+};
+
 struct Analysis {
   std::vector<int64_t> missing;
   std::vector<Wait> waits;
   std::vector<Fallen> fallen;
-  /// Where none fell out: one that was stopped goes on before its launcher ends
-  /// it, and is in step again when it writes its record.
+  /// Where none fell out.
+  std::vector<Held> held;
+  /// Where none was held, either: one that was stopped goes on before its
+  /// launcher ends it, and is in step again when it writes its record.
   std::optional<Late> late;
   /// The first of each group.
   std::vector<Disagreement> disagreements;

@@ -176,6 +176,8 @@ void Reader::readHeader(Fields &fields) {
   record.reason = fields.text("reason");
   record.doing = fields.text("doing");
   record.taken = fields.integer("taken");
+  record.stopped = fields.integer("stopped");
+  record.stoppedUntil = fields.time("stopped_until");
 }
 
 void Reader::readGroup(Fields &fields) {

@@ -55,6 +55,10 @@ struct Record {
   std::string run, host, reason, doing;
   bool isFailure = false;
   int64_t taken = 0;
+  /// How long its process was stopped the last time, if it was, in
+  /// microseconds, and until when.
+  int64_t stopped = 0;
+  std::optional<int64_t> stoppedUntil;
   std::map<Group, GroupHistory> groups;
 };
 

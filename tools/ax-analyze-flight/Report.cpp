@@ -110,6 +110,29 @@ static void printFallen(const Fallen &one, const Records &records,
      << '\n';
 }
 
+static void printHeld(const Held &one, llvm::raw_ostream &os) {
+  os << "rank " << one.rank << " fell out";
+  if (one.microseconds)
+    os << ": its process was stopped for "
+       << secondsBetween(0, *one.microseconds);
+  else
+    os << ": it has begun what others wait in, and does not wait for its end";
+  if (one.place)
+    os << (one.place->event->finished ? ", at the latest in " : ", in ")
+       << describe(*one.place);
+  os << '\n';
+}
+
+static const char *whyNone(const Analysis &analysis) {
+  if (analysis.waits.empty())
+    return "no rank fell out: none waits for another\n";
+  if (llvm::all_of(analysis.waits,
+                   [](const Wait &wait) { return wait.awaited.empty(); }))
+    return "no rank fell out that records tell of: all have come to what they "
+           "wait in, where one was stopped or has lost its connection\n";
+  return "no rank fell out: those that are waited for wait, too\n";
+}
+
 static void printWaits(const Records &records, const Analysis &analysis,
                        llvm::raw_ostream &os) {
   for (const Wait &wait : llvm::ArrayRef(analysis.waits).take_front(most)) {
@@ -150,14 +173,16 @@ void flight::printReport(const Records &records, const Analysis &analysis,
     printFallen(one, records, analysis, os);
   if (analysis.fallen.size() > most)
     os << "and " << analysis.fallen.size() - most << " more ranks fell out\n";
+  for (const Held &one : llvm::ArrayRef(analysis.held).take_front(most))
+    printHeld(one, os);
+  if (analysis.held.size() > most)
+    os << "and " << analysis.held.size() - most << " more ranks fell out\n";
   if (analysis.late)
     os << "rank " << analysis.late->rank << " fell out for "
        << secondsBetween(0, analysis.late->microseconds)
        << ": so long after all others it began to wait\n";
-  else if (analysis.fallen.empty())
-    os << (analysis.waits.empty()
-               ? "no rank fell out: none waits for another\n"
-               : "no rank fell out: those that are waited for wait, too\n");
+  else if (analysis.fallen.empty() && analysis.held.empty())
+    os << whyNone(analysis);
   printWaits(records, analysis, os);
   printDisagreements(analysis, os);
 }

@@ -8,14 +8,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "DirectPeer.h"
-#include "Measure.h"
+#include "Options.h"
 #include "Peer.h"
 
 #include "ax/Runtime/LocalCommunicator.h"
 #include "ax/Runtime/MpiProcess.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Process.h"
 
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -25,35 +25,16 @@
 #include <thread>
 
 using namespace ax;
-namespace cl = llvm::cl;
-
-static cl::OptionCategory category("Options");
-
-static cl::opt<int32_t> numRanks("ranks", cl::init(2),
-                                 cl::desc("rank threads, without a launcher"),
-                                 cl::cat(category));
-static cl::opt<int64_t> minBytes("min-bytes", cl::init(64),
-                                 cl::desc("smallest size; the next is 4 times "
-                                          "as large"),
-                                 cl::cat(category));
-static cl::opt<int64_t> maxBytes("max-bytes", cl::init(64 << 20),
-                                 cl::desc("largest size"), cl::cat(category));
-static cl::opt<int32_t> rounds("rounds", cl::init(20),
-                               cl::desc("of which the fastest counts"),
-                               cl::cat(category));
-static cl::opt<bool> withPeer("peer",
-                              cl::desc("beside it MPI's own calls; of threads "
-                                       "direct reads, without waiting"),
-                              cl::cat(category));
-
 static llvm::Expected<decltype(&axMpiPeer)> loadPeer() {
   llvm::SmallString<256> file(
       llvm::sys::path::parent_path(llvm::sys::fs::getMainExecutable(
           nullptr, reinterpret_cast<void *>(&loadPeer))));
   llvm::sys::path::append(file, "libax-mpi-peer.so");
-  if (void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
-    if (void *found = dlsym(library, "axMpiPeer"))
-      return reinterpret_cast<decltype(&axMpiPeer)>(found);
+  // Beside the program in a build, and where libraries are when installed.
+  for (const char *name : {file.c_str(), "libax-mpi-peer.so"})
+    if (void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL))
+      if (void *found = dlsym(library, "axMpiPeer"))
+        return reinterpret_cast<decltype(&axMpiPeer)>(found);
   return makeErrorf(ExitCode::Usage, "--peer: {0}", dlerror());
 }
 
@@ -86,7 +67,7 @@ private:
 
 } // namespace
 
-static llvm::Error runProcess(MeasureOptions options) {
+static llvm::Error runProcess(CollectivesOptions options) {
   auto process = rt::openMpi();
   if (!process)
     return process.takeError();
@@ -97,55 +78,45 @@ static llvm::Error runProcess(MeasureOptions options) {
   if (!comm)
     return comm.takeError();
   std::optional<MpiPeer> peer;
-  if (withPeer) {
+  if (options.withPeer) {
     auto call = loadPeer();
     if (!call)
       return call.takeError();
-    options.peer = &peer.emplace(*call);
+    options.measure.peer = &peer.emplace(*call);
   }
-  if (llvm::Error error = measureAll(**comm, options))
+  if (llvm::Error error = measureAll(**comm, options.measure))
     return error;
   return (*process)->finalize();
 }
 
-static llvm::Error runThreads(const MeasureOptions &options) {
-  if (numRanks < 1 || numRanks > 64)
-    return makeErrorf(ExitCode::Usage, "--ranks={0}: expected 1 to 64",
-                      numRanks.getValue());
-  auto communicators = rt::createLocalCommunicators(numRanks);
-  auto peers = createDirectPeers(numRanks);
+static llvm::Error runThreads(const CollectivesOptions &options) {
+  auto communicators = rt::createLocalCommunicators(options.numRanks);
+  auto peers = createDirectPeers(options.numRanks);
   std::vector<std::thread> threads;
   std::mutex mutex;
   llvm::Error failure = llvm::Error::success();
   for (auto &comm : communicators)
-    threads.emplace_back([&, comm = comm.get(), own = options]() mutable {
-      if (withPeer)
-        own.peer = peers[static_cast<size_t>(comm->getRank())].get();
-      if (llvm::Error error = measureAll(*comm, own)) {
-        comm->abort("another rank has failed");
-        std::lock_guard<std::mutex> lock(mutex);
-        failure = llvm::joinErrors(std::move(failure), std::move(error));
-      }
-    });
+    threads.emplace_back(
+        [&, comm = comm.get(), own = options.measure]() mutable {
+          if (options.withPeer)
+            own.peer = peers[static_cast<size_t>(comm->getRank())].get();
+          if (llvm::Error error = measureAll(*comm, own)) {
+            comm->abort("another rank has failed");
+            std::lock_guard<std::mutex> lock(mutex);
+            failure = llvm::joinErrors(std::move(failure), std::move(error));
+          }
+        });
   for (std::thread &thread : threads)
     thread.join();
   return failure;
 }
 
 int main(int argc, char **argv) {
-  // LLVM has some for each of its own parts.
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, "how fast collectives are\n");
-  if (minBytes < 4 || minBytes > maxBytes || rounds < 1)
-    return reportError("ax-collectives",
-                       makeError(ExitCode::Usage,
-                                 "sizes are 4 bytes or more, and there is a "
-                                 "round"));
-  MeasureOptions options;
-  options.minBytes = minBytes;
-  options.maxBytes = maxBytes;
-  options.rounds = rounds;
-  return reportError("ax-collectives", rt::isStartedByMpi()
-                                           ? runProcess(std::move(options))
-                                           : runThreads(options));
+  constexpr const char *tool = "ax-collectives";
+  setUpProcess(tool);
+  auto options = parseCollectivesOptions(argc, argv);
+  if (!options)
+    return reportError(tool, options.takeError());
+  return reportError(tool, rt::isStartedByMpi() ? runProcess(*options)
+                                                : runThreads(*options));
 }

@@ -13,11 +13,17 @@
 
 using namespace ax;
 
-/// Codes with which axrun ends training for good. Others are a failure of a
-/// rank (8), a signal (from 129 on), or what launchers end with when they
-/// cannot start it: mpirun 1 with too few slots and 255 with a host that it
-/// does not reach.
+/// What shells, env and launchers end with when there is no such command, or
+/// none that they may run.
+constexpr int notRun = 126, notFound = 127;
+
+/// Codes that the same command would end with again, or with which axrun ends
+/// training as it was asked to. Others are a failure of a rank (8), a signal
+/// (from 129 on), or what launchers end with when they cannot start it: mpirun
+/// 1 with too few slots and 255 with a host that it does not reach.
 static bool isFinal(int code) {
+  if (code == notRun || code == notFound)
+    return true;
   switch (static_cast<ExitCode>(code)) {
   case ExitCode::Success:
   case ExitCode::Usage:
@@ -26,6 +32,7 @@ static bool isFinal(int code) {
   case ExitCode::BadPlan:
   case ExitCode::BadInput:
   case ExitCode::InputOutput:
+  case ExitCode::NotFinite:
   case ExitCode::Internal:
   case ExitCode::Interrupted:
   case ExitCode::Terminated:

@@ -79,8 +79,11 @@ private:
                                      const std::string &unfinished,
                                      llvm::ArrayRef<std::string> written,
                                      const CheckpointOptions &options) const;
+  /// `spare`: the folder that is removed in the end; empty where that is not
+  /// to be.
   llvm::Expected<std::string> putInPlace(const std::string &unfinished,
-                                         int64_t step) const;
+                                         int64_t step,
+                                         std::string &spare) const;
   void removeOld(const CheckpointOptions &options) const;
 
   std::string path;

@@ -183,6 +183,9 @@ public:
   /// Makes every rank's waits fail with `reason`. The first call decides. May
   /// be called from any thread.
   virtual void abort(const std::string &reason) = 0;
+  /// Likewise of the ranks that this process has, where `reason` is known from
+  /// others: nobody else is told.
+  virtual void stop(const std::string &reason) = 0;
   /// Why ranks were told to stop; empty as long as they were not.
   virtual std::string getAbortReason() const = 0;
 };

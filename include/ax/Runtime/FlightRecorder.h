@@ -33,6 +33,11 @@ public:
   /// The log of a rank of this process, the same for all executors.
   FlightLog &openLog(int32_t rank);
 
+  /// Said several times a second by a thread that does little else, so that it
+  /// is known when the process was stopped; not while `endTicks` was the last.
+  void tick();
+  void endTicks();
+
   /// Keeps what the logs have now, as it was at a failure, and returns soon.
   /// False, and nothing else, where there was a failure before.
   bool keep(const std::string &reason);
@@ -46,6 +51,7 @@ private:
   struct Kept;
   explicit FlightRecorder(std::string folder);
   Kept take(std::string reason, bool isFailure);
+  void noteTick(int64_t now);
   llvm::Error writeFiles(const Kept &kept) const;
 
   std::string folder;
@@ -57,6 +63,9 @@ private:
   /// Of the run.
   std::string run;
   std::unique_ptr<Kept> kept;
+  /// Steady times, in nanoseconds; 0: none. When it was last said, how long the
+  /// process was stopped, and until when.
+  int64_t lastTick = 0, stopped = 0, stoppedUntil = 0;
 
   /// Held while files are written; guards `written`.
   std::mutex writing;

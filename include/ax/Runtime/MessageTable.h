@@ -71,8 +71,9 @@ struct AxMessageTable {
   /// `capacity`, and their numbers; receives only, where there are some.
   int32_t (*listPending)(AxMessageBatch *batch, int32_t *peers,
                          int32_t capacity);
-  /// Messages that have not ended are given up.
-  void (*destroyBatch)(AxMessageBatch *batch);
+  /// Messages that have not ended are given up. Returns whether one may still
+  /// be written to its memory, which then has to stay.
+  int32_t (*destroyBatch)(AxMessageBatch *batch);
 
   /// Sends `text` to all others of a group; nobody waits for it.
   int (*shout)(AxMessageGroup *group, const char *text);

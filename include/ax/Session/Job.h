@@ -20,6 +20,8 @@ struct ControlOptions;
 
 namespace ax {
 
+class JobGuard;
+
 /// Whether a launcher has started this process and others, as far as it says so
 /// in its environment.
 bool isOneOfSeveral();
@@ -55,7 +57,8 @@ public:
   const char *getCommunicator() const { return mpi ? "mpi" : "tcp"; }
 
   /// All processes do so last, with the same code, which it returns. Nobody
-  /// else has the world any more.
+  /// else has the world any more. Where another process does not come to its
+  /// end within the job's timeout, or is lost, this one is ended as by `fail`.
   int leave(int code);
   /// Tells of an error and ends all processes. Returns the error's code where
   /// there is but this one; else it does not return.
@@ -63,7 +66,6 @@ public:
 
 private:
   class Mpi;
-  class Guard;
 
   explicit Job(JobOptions options);
   llvm::Error joinByMpi();
@@ -77,7 +79,7 @@ private:
   JobOptions options;
   std::unique_ptr<Mpi> mpi;
   std::shared_ptr<rt::World> world;
-  std::unique_ptr<Guard> guard;
+  std::unique_ptr<JobGuard> guard;
 };
 
 } // namespace ax

@@ -31,6 +31,9 @@ enum class ExitCode : int {
   InputOutput = 7,
   /// A rank failed, hung or ran out of memory while running.
   RunFailed = 8,
+  /// The loss or the gradient of a step of training is no finite number: the
+  /// same run would come to it again.
+  NotFinite = 9,
   /// A fault of ours: something that should be impossible.
   Internal = 70,
   /// Training was asked to end, by SIGINT or SIGUSR1, and is saved.

@@ -15,6 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::Each;
 using testing::HasSubstr;
 
@@ -63,9 +64,9 @@ TEST(ControlFaultTest, WhoIsKilledIsNoticedAtOnce) {
     EXPECT_THAT(
         outcome.texts,
         Each(AllOf(HasSubstr("lost the connection to process " + number +
-                             " on host host" + number + " (last heard "),
-                   HasSubstr("at exchange "), HasSubstr(", step "),
-                   HasSubstr("busy with number " + number))));
+                             " on host host" + number + " ("),
+                   ContainsRegex("[01]\\.[0-9] s ago it was busy with number " +
+                                 number + "\\)"))));
     for (llvm::StringRef text : outcome.texts)
       EXPECT_EQ(text.ends_with("; process 0 is not there"), killed == 0);
     EXPECT_LT(outcome.slowest, 2);

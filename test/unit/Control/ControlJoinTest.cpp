@@ -1,6 +1,7 @@
 //===- ControlJoinTest.cpp - Who may join, and when -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../NoThreads.h"
 #include "Jobs.h"
 
 #include "ax/Support/Error.h"
@@ -118,6 +119,37 @@ TEST(ControlJoinTest, NumbersHaveToFit) {
   EXPECT_EQ(results[0],
             "a process on host host2 says that it is number 2 of 2, "
             "and process 0 is one of 3");
+}
+
+TEST(ControlJoinTest, WhoComesWhenItIsOverIsToldAtOnce) {
+  auto begin = std::chrono::steady_clock::now();
+  auto results = runThreads(4, sayYes, [](ControlOptions &options) {
+    if (options.place.process == 2)
+      options.place.numProcesses = 2;
+    if (options.place.process == 3)
+      std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  });
+  EXPECT_THAT(results, Each("a process on host host2 says that it is number 2 "
+                            "of 2, and process 0 is one of 4"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(ControlJoinTest, WhoHasNoThreadIsToldOfIt) {
+  for (int32_t lacking : {0, 1}) {
+    Processes processes(2, sayYes, [=](ControlOptions &options) {
+      options.joinTimeout = std::chrono::seconds(1);
+      // It is there until the process ends.
+      if (options.place.process == lacking)
+        new NoThreads;
+    });
+    EXPECT_EQ(processes.wait(lacking, std::chrono::seconds(10)),
+              "no thread for the control channel: Resource temporarily "
+              "unavailable: allow more threads (ulimit -u, pids.max of the "
+              "container) or memory (ulimit -v)");
+    EXPECT_THAT(processes.wait(1 - lacking, std::chrono::seconds(10)),
+                StartsWith(lacking ? "process 1 of 2 did not join within 1 s"
+                                   : "no thread for the control channel: "));
+  }
 }
 
 TEST(ControlJoinTest, ABroadcastThatFailsIsAnError) {

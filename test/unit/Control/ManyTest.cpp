@@ -181,9 +181,8 @@ TEST_F(ThousandTest, OneIsMissedByName) {
   isOver = true;
   beating.join();
   EXPECT_THAT(text, AllOf(HasSubstr("nothing is heard any more from process "
-                                    "500 on host host500 (last heard "),
-                          HasSubstr("s ago, at exchange 7, step 7: at number "
-                                    "41)")));
+                                    "500 on host host500 ("),
+                          HasSubstr(" s ago it was at number 41)")));
   EXPECT_THAT(text, testing::Not(HasSubstr(", process ")));
   first.leave();
 }

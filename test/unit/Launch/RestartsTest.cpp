@@ -8,8 +8,9 @@ using namespace ax;
 
 constexpr int failed = 8, killed = 128 + 9;
 
+// Also where the loss is not finite, or there is no such command.
 TEST(Restarts, EndWhereAxrunHasDecided) {
-  for (int code : {0, 2, 3, 4, 5, 6, 7, 70, 130, 143})
+  for (int code : {0, 2, 3, 4, 5, 6, 7, 9, 70, 126, 127, 130, 143})
     EXPECT_EQ(Restarts(3, 1).after(code, false), Next::End) << code;
 }
 

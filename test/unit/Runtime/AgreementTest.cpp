@@ -68,6 +68,21 @@ TEST(AgreementTest, LongValuesGoInPieces) {
   });
 }
 
+TEST(AgreementTest, SizesThatNobodyHasAreRefused) {
+  for (const char *size : {"1099511627777", "-1", "many", ""}) {
+    ThreadWorlds job(2);
+    job.run([&](size_t process) {
+      World &world = *job.worlds[process];
+      if (process == 1)
+        return (void)llvm::cantFail(
+            agreeOnTexts(world, "long", std::string(size)));
+      EXPECT_EQ(textOf(gatherLong(world, "long", "own", 7).takeError()),
+                std::to_string(static_cast<int>(ExitCode::RunFailed)) +
+                    ": another process has sent what it cannot have meant");
+    });
+  }
+}
+
 TEST(AgreementTest, WhoHasAnotherValueIsNamed) {
   ThreadWorlds job(3);
   job.run([&](size_t process) {

@@ -54,6 +54,21 @@ TEST(ExecutorFailures, HangsEndInBoundedTime) {
   }
 }
 
+// Nobody waits for what was submitted, but the end does.
+TEST(ExecutorFailures, TheEndComesInBoundedTime) {
+  stayAsleep = true;
+  ExecutorOptions options;
+  options.timeout = std::chrono::milliseconds(100);
+  auto executor = create(makeHanging(true), options);
+  ASSERT_TRUE(executor);
+  auto request = llvm::cantFail(executor->createRequest());
+  llvm::cantFail(executor->submit(*request));
+  auto begin = std::chrono::steady_clock::now();
+  executor.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  stayAsleep = false;
+}
+
 void sleepALittle(void *const *, const int64_t *, int64_t, int64_t) {
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
 }

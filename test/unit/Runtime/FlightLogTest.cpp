@@ -35,6 +35,7 @@ protected:
 
 TEST_F(FlightLogTest, SaysWhatADeviceHasFinished) {
   EXPECT_EQ(log.describeLast(), "");
+  EXPECT_EQ(log.describeNewest(), "");
   for (uint64_t step = 0; step < 3; ++step) {
     queue(*sum0, 10 * step + 1);
     queue(*sum1, 10 * step + 2);
@@ -42,6 +43,7 @@ TEST_F(FlightLogTest, SaysWhatADeviceHasFinished) {
   sum0->begin(0, true);
   std::string begun = "its last exchange begun: number 6 of group col, 'sum0'";
   EXPECT_EQ(log.describeLast(), begun + "; finished: none");
+  EXPECT_EQ(log.describeNewest(), "number 6 of group col");
   EXPECT_EQ(sum0->describe(place), "number 0 of group col");
   EXPECT_EQ(log.read().doing, "number 0 of group col");
   // It is at the one that ends with this command.

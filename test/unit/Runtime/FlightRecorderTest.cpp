@@ -166,6 +166,38 @@ TEST_F(FlightRecords, SayWhoHangs) {
   EXPECT_NE(read(0)[0].getString("reason"), "later");
 }
 
+// Also where it goes on only when the record is taken.
+TEST_F(FlightRecords, SayWhenTheProcessWasStopped) {
+  llvm::cantFail(recorder->join(*makeLoneWorld(), 1));
+  recorder->openLog(0);
+  auto write = [&] {
+    llvm::cantFail(recorder->writeNow("test"));
+    return read(0)[0];
+  };
+  auto wait = [](int milliseconds) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  };
+  recorder->tick();
+  wait(100);
+  recorder->tick();
+  llvm::json::Object header = write();
+  EXPECT_EQ(header.getInteger("stopped"), 0);
+  EXPECT_TRUE(isNull(header, "stopped_until"));
+  wait(1100);
+  header = write();
+  EXPECT_GE(*header.getInteger("stopped"), 1'100'000);
+  EXPECT_EQ(header.getInteger("stopped_until"), header.getInteger("taken"));
+  recorder->tick();
+  header = write();
+  EXPECT_LT(*header.getInteger("stopped_until"), *header.getInteger("taken"));
+  // Where nobody says so, nobody knows.
+  recorder->endTicks();
+  std::optional<int64_t> until = header.getInteger("stopped_until");
+  wait(1100);
+  recorder->tick();
+  EXPECT_LE(std::abs(*write().getInteger("stopped_until") - *until), 1000);
+}
+
 // The record of one that another process ends is of the same run.
 TEST_F(FlightRecords, AreWrittenByEachProcess) {
   ProgramBuilder b({{"col", 2, false}});

@@ -29,10 +29,34 @@ using namespace ax::rt;
 /// What syncing a file fails with in this thread; 0: it works.
 static thread_local int syncFault = 0;
 
+/// The folder that cannot be synced, if there is one; once that was tried,
+/// folders cannot be exchanged, either.
+static std::string unsynced;
+static bool wasUnsynced = false;
+
+static bool isUnsynced(int file) {
+  llvm::SmallString<128> path;
+  return !unsynced.empty() &&
+         !llvm::sys::fs::real_path("/proc/self/fd/" + llvm::Twine(file),
+                                   path) &&
+         path == unsynced;
+}
+
 extern "C" int fsync(int file) {
-  if (syncFault == 0)
+  if (isUnsynced(file))
+    wasUnsynced = true;
+  else if (syncFault == 0)
     return static_cast<int>(::syscall(SYS_fsync, file));
-  errno = syncFault;
+  errno = syncFault ? syncFault : EIO;
+  return -1;
+}
+
+extern "C" int renameat2(int from, const char *source, int to,
+                         const char *destination, unsigned flags) noexcept {
+  if (!wasUnsynced || !flags)
+    return static_cast<int>(
+        ::syscall(SYS_renameat2, from, source, to, destination, flags));
+  errno = EIO;
   return -1;
 }
 
@@ -183,6 +207,37 @@ TEST_F(ProcessCheckpointTest, WhatOneCannotWriteIsNone) {
       EXPECT_EQ(name.find("unfinished"), std::string::npos) << name;
   }
   EXPECT_EQ(contentOf(in("run")).count("step-21"), 1u);
+}
+
+TEST_F(ProcessCheckpointTest, WhatIsReplacedStaysWhereNothingIsCertain) {
+  StepProgram step(false);
+  auto executor = create(step.builder);
+  std::string to = files::canonical(folder) / "run";
+  auto save = [&](int64_t epoch) {
+    auto opened = llvm::cantFail(CheckpointFolder::open(to));
+    CheckpointOptions options;
+    options.step = 7;
+    options.progress["epoch"] = epoch;
+    return opened.write(*executor, options);
+  };
+  auto epochOf = [&](const std::string &name) -> int64_t {
+    auto found = llvm::cantFail(readCheckpoint(to + "/" + name, {}));
+    return *found.progress.getInteger("epoch");
+  };
+  llvm::cantFail(save(1));
+  unsynced = to;
+  auto failed = save(2);
+  unsynced.clear();
+  wasUnsynced = false;
+  ASSERT_FALSE(bool(failed));
+  EXPECT_THAT(failureOf(failed.takeError(), ExitCode::InputOutput),
+              HasSubstr("; the checkpoint that was there is '" + to +
+                        "/before-step-7' now"));
+  EXPECT_EQ(epochOf("before-step-7"), 1);
+  EXPECT_EQ(epochOf("step-7"), 2);
+  // Nor does the next run remove it.
+  llvm::cantFail(save(3));
+  EXPECT_EQ(epochOf("before-step-7"), 1);
 }
 
 /// Changes the last byte of a file.

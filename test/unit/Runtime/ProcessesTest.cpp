@@ -263,19 +263,33 @@ TEST(ProcessesTest, ProgressIsToldWhileSomethingRuns) {
   ProgramBuilder b({{"col", 2, false}});
   b.stages(1);
   int32_t buffer = b.buffer(0, Space::Arena, 0, 64);
-  b.kernel(0, "slow", hang, {buffer}, 1, {Scalar{1, 0, {}}});
+  b.allReduce(0, b.group(0, "col"), buffer, buffer, {16});
+  b.kernel(0, "slow (it is made so)", hang, {buffer}, 1, {Scalar{1, 0, {}}});
   ThreadWorlds job(2);
   auto executors = takeAll(job.create(b.program));
   EXPECT_EQ(job.worlds[1]->progress(), "between two steps");
   auto request = llvm::cantFail(executors[1]->createRequest());
+  auto other = llvm::cantFail(executors[0]->createRequest());
   llvm::cantFail(executors[1]->submit(*request));
+  std::string waits;
+  do
+    waits = job.worlds[1]->progress();
+  while (waits.find("all_reduce") == std::string::npos);
+  EXPECT_THAT(waits, testing::MatchesRegex(
+                         "in all_reduce '.*' of stage 'forward0', number 0 of "
+                         "group .*col.*"));
+  llvm::cantFail(executors[0]->submit(*other));
   std::string told;
   do
     told = job.worlds[1]->progress();
   while (told.find("slow") == std::string::npos);
-  EXPECT_THAT(told, testing::StartsWith("rank 1, stage 'forward0', 'slow' ("));
+  EXPECT_THAT(told, testing::StartsWith("in kernel 'slow' of stage 'forward0', "
+                                        "after number 0 of group "));
   stayAsleep = false;
   llvm::cantFail(executors[1]->wait(*request));
+  llvm::cantFail(executors[0]->wait(*other));
+  EXPECT_THAT(job.worlds[1]->progress(),
+              testing::StartsWith("between two steps, after number 0 of "));
 }
 
 // Process 0 waits longer than the timeout, but not for nothing.

@@ -139,7 +139,9 @@ public:
     std::vector<RankBackends> backends(worlds.size());
     for (size_t i = 0; i < worlds.size(); ++i) {
       backends[i].devices = createTestDevices(1);
-      backends[i].communicators.push_back(std::move(communicators[i]));
+      backends[i].communicators.push_back(
+          wrap ? wrap(std::move(communicators[i]))
+               : std::move(communicators[i]));
       if (!backends[i].devices.front()->getHostMapping())
         backends[i].hosts = createCpuDevices(1);
     }
@@ -160,6 +162,9 @@ public:
   }
 
   std::vector<std::shared_ptr<ThreadWorld>> worlds;
+  /// Returns what executors have in place of a communicator, where it is set.
+  std::function<std::unique_ptr<Communicator>(std::unique_ptr<Communicator>)>
+      wrap;
 };
 
 /// The executors, which there have to be.

@@ -1,6 +1,7 @@
 //===- TcpCommunicatorTest.cpp - Ranks that exchange by connections -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../NoThreads.h"
 #include "CommunicatorSuite.h"
 #include "Jobs.h"
 
@@ -9,6 +10,9 @@
 #include "ax/Support/Error.h"
 
 #include "gmock/gmock.h"
+
+#include <optional>
+#include <thread>
 
 namespace ax::rt {
 namespace {
@@ -86,6 +90,57 @@ TEST(TcpMeshTest, WhoIsGoneIsToldAWhileLater) {
   });
   EXPECT_EQ(results[0], "rank 0: receive 'm': TCP: the connection to process 1 "
                         "on host 'host1' is lost");
+}
+
+TEST(TcpMeshTest, WhoIsStoppedTellsNobody) {
+  auto results = runThreads(2, [](World &world) -> std::string {
+    auto mesh = llvm::cantFail(TcpMesh::connect(world, "127.0.0.1"));
+    CommunicatorOptions options;
+    options.timeout = std::chrono::milliseconds(500);
+    auto comm = llvm::cantFail(mesh->createCommunicator(2, options));
+    if (world.getPlace().process == 1)
+      comm->stop("enough");
+    auto receive =
+        llvm::cantFail(comm->prepareReceive(1 - comm->getRank(), 7, 4, "m"));
+    float value;
+    std::string text = textOf(receive->run(nullptr, &value));
+    llvm::cantFail(world.barrier("end"));
+    return text + "; " + comm->getAbortReason();
+  });
+  EXPECT_EQ(results[0], "rank 0: receive 'm': waited 500 ms for rank 1; ");
+  EXPECT_EQ(results[1], "rank 1: stopped in receive 'm': enough; enough");
+}
+
+// What goes on while the program computes needs a thread from the second time.
+TEST(TcpMeshTest, WhoHasNoThreadIsToldOfIt) {
+  std::optional<NoThreads> here;
+  auto results = runThreads(2, [&](World &world) -> std::string {
+    auto mesh = llvm::cantFail(TcpMesh::connect(world, "127.0.0.1"));
+    auto comm = llvm::cantFail(mesh->createCommunicator(2, {}));
+    std::vector<float> source(16 << 10), result(16 << 10);
+    void *to = result.data();
+    const void *from = source.data();
+    auto sum = prepare(*comm, makeGroup(*comm, allRanks(*comm)),
+                       allReduce(DType::F32, {16 << 10}));
+    llvm::cantFail(sum->start(from, to));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    llvm::cantFail(sum->wait());
+    llvm::cantFail(world.barrier("first"));
+    if (world.isFirst())
+      here.emplace();
+    llvm::cantFail(world.barrier("no threads"));
+    std::string text = textOf(sum->start(from, to));
+    llvm::cantFail(world.barrier("second"));
+    if (world.isFirst())
+      here.reset();
+    llvm::cantFail(world.barrier("end"));
+    return text;
+  });
+  for (int rank : {0, 1})
+    EXPECT_THAT(results[static_cast<size_t>(rank)],
+                testing::StartsWith("no thread for what rank " +
+                                    std::to_string(rank) +
+                                    " exchanges while it computes: "));
 }
 
 TEST(TcpMeshTest, MessagesOfOtherSizesAreErrors) {

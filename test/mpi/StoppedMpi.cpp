@@ -1,0 +1,30 @@
+//===- StoppedMpi.cpp - MPI in whose end a process is stopped -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The module itself, but that process 1 does not come out of its last call: it
+// is stopped there, or hangs where AX_TEST_FINALIZE is set.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModuleTable.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+
+extern "C" const AxMpiModuleTable *axWholeMpiModuleTable();
+
+const AxMpiModuleTable *axMpiModuleTable() {
+  static AxMpiModuleTable table = *axWholeMpiModuleTable();
+  table.finalize = [] {
+    const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    while (rank && rank == std::string("1"))
+      if (std::getenv("AX_TEST_FINALIZE"))
+        pause();
+      else
+        std::raise(SIGSTOP);
+    return axWholeMpiModuleTable()->finalize();
+  };
+  return &table;
+}

@@ -1,0 +1,23 @@
+//===- Flags.td - The command line of ax-collectives ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+include "ax/Support/Flags.td"
+
+def help1_measuring : Section<
+  "Measuring", "mpirun -np 2 ax-collectives --peer --min-bytes=4096">;
+
+defm ranks : Value<
+  "ranks", "N", "Ranks that are threads, without a launcher (2)",
+  help1_measuring, [Natural, Common]>;
+defm min_bytes : Value<
+  "min-bytes", "N", "The smallest size (64); the next is 4 times as large",
+  help1_measuring, [Natural, Common]>;
+defm max_bytes : Value<
+  "max-bytes", "N", "The largest size (67108864)", help1_measuring,
+  [Natural, Common]>;
+defm rounds : Value<
+  "rounds", "N", "How often each is measured, of which the fastest counts (20)",
+  help1_measuring, [Natural, Common]>;
+defm peer : Switch<
+  "peer", "Beside it MPI's own calls; of threads direct reads, which wait for "
+  "nobody", help1_measuring, [Common]>;
