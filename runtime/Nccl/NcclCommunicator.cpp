@@ -211,23 +211,26 @@ llvm::Expected<Seat> seatOf(const Device &device) {
   return seat;
 }
 
-/// Of all ranks; a Usage error where two have one card.
-llvm::Error checkSeats(llvm::ArrayRef<Seat> seats) {
+/// Returns whether two ranks have one card: a Usage error, unless NCCL is told
+/// to do with that.
+llvm::Expected<bool> findSharing(llvm::ArrayRef<Seat> seats) {
   const char *shares = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
-  if (shares && llvm::StringRef(shares) == "1")
-    return llvm::Error::success();
+  bool mayShare = shares && llvm::StringRef(shares) == "1";
   std::map<cuda::CardIdentity, size_t> users;
   for (size_t rank = 0; rank < seats.size(); ++rank) {
     const Seat &seat = seats[rank];
     auto [other, isNew] = users.try_emplace(seat.identity, rank);
-    if (!isNew)
-      return makeErrorf(ExitCode::Usage,
-                        "--comm=nccl: ranks {0} and {1} are both on card {2} "
-                        "of host '{3}', and NCCL wants a card for each: give "
-                        "other --devices, or leave --comm out",
-                        other->second, rank, seat.card, seat.host);
+    if (isNew)
+      continue;
+    if (mayShare)
+      return true;
+    return makeErrorf(ExitCode::Usage,
+                      "--comm=nccl: ranks {0} and {1} are both on card {2} "
+                      "of host '{3}', and NCCL wants a card for each: give "
+                      "other --devices, or leave --comm out",
+                      other->second, rank, seat.card, seat.host);
   }
-  return llvm::Error::success();
+  return false;
 }
 
 llvm::Error checkDevices(llvm::ArrayRef<Device *> devices) {
@@ -269,7 +272,7 @@ createHosts(int32_t numRanks, const CommunicatorOptions &options) {
 }
 
 /// Looks where all ranks are, and returns the identity of their communicator.
-llvm::Expected<ncclUniqueId> meet(const NcclWorld &world,
+llvm::Expected<ncclUniqueId> meet(NcclWorld &world,
                                   const std::vector<int32_t> &ranks) {
   const auto &links = world.getLinks();
   if (links.size() == ranks.size()) {
@@ -280,8 +283,10 @@ llvm::Expected<ncclUniqueId> meet(const NcclWorld &world,
         return seat.takeError();
       seats.push_back(*seat);
     }
-    if (llvm::Error error = checkSeats(seats))
-      return error;
+    llvm::Expected<bool> isShared = findSharing(seats);
+    if (!isShared)
+      return isShared.takeError();
+    world.setSharing(*isShared);
     ncclUniqueId id{};
     if (llvm::Error error =
             world.getLibrary().call(&Nccl::ncclGetUniqueId, &id))
@@ -298,8 +303,10 @@ llvm::Expected<ncclUniqueId> meet(const NcclWorld &world,
   auto seats = gather(host, *group, *seat, "cards of ranks");
   if (!seats)
     return seats.takeError();
-  if (llvm::Error error = checkSeats(*seats))
-    return error;
+  llvm::Expected<bool> isShared = findSharing(*seats);
+  if (!isShared)
+    return isShared.takeError();
+  world.setSharing(*isShared);
   return shareId(world.getLibrary(), host, *group);
 }
 

@@ -29,6 +29,10 @@ public:
   const std::vector<std::shared_ptr<NcclLink>> &getLinks() const {
     return links;
   }
+  /// Whether ranks share a card, of this process or not. Before operations are
+  /// made.
+  void setSharing(bool shares) { isSharing = shares; }
+  bool sharesCards() const { return isSharing; }
   /// Begins to look after them.
   llvm::Error watch();
 
@@ -49,6 +53,7 @@ private:
   std::shared_ptr<const Nccl> library;
   std::chrono::milliseconds timeout;
   std::vector<std::shared_ptr<NcclLink>> links;
+  bool isSharing = false;
   std::atomic<bool> aborted{false};
   mutable std::mutex mutex;
   std::condition_variable changed;

@@ -173,6 +173,12 @@ def otherCards():
     saysWhyNot(MEETS, "--dp=2", "--devices=0,1", SIMGPU_CARDS="2")
 
 
+def sharedCard():
+    """NCCL may put ranks on one card, where graphs may not wait for each other."""
+    saysWhyNot(MEETS, "--dp=2", "--devices=0,0", "--comm=nccl",
+               NCCL_MULTI_RANK_GPU_ENABLE="1")
+
+
 def saysWhyNot(why, layout, *flags, **settings):
     """Once, where it was asked for; and nothing else changes."""
     with scratch() as folder:
@@ -362,6 +368,7 @@ def cases(every):
     yield "not timed", saysWhyNot, "each command is timed", "", "--profile"
     yield "not with shared cards", saysWhyNot, MEETS, "--dp=2"
     yield "not between cards by the host", otherCards
+    yield "not by NCCL on a shared card", sharedCard
     yield "not what the CPU does", hostDoes
     for number in 1, 2:
         yield (f"too little memory for graph {number}", goesOnWithout,
