@@ -94,9 +94,8 @@ struct ComposeAttentionPass
   static void compose(AttentionGradientOp op) {
     OpBuilder builder(op);
     TensorBuilder t(op.getLoc(), builder);
-    AttentionGradientParts parts(
-        AttentionValues(op), op.getResult(), op.getGradient(), t,
-        productTypeOf(op));
+    AttentionGradientParts parts(AttentionValues(op), op.getResult(),
+                                 op.getGradient(), t, productTypeOf(op));
     op.getDv().replaceAllUsesWith(parts.ofV());
     op.getDq().replaceAllUsesWith(parts.ofQ());
     op.getDk().replaceAllUsesWith(parts.ofK());

@@ -15,8 +15,9 @@ using namespace ax::codegen;
 
 /// Elements of 16 bits in 16 bytes.
 static constexpr int64_t alignment = 8;
-/// What is smaller is not worth a copy.
-static constexpr int64_t leastSize = 64;
+/// What is smaller is not worth a copy: sizes, and multiplications. Weights
+/// that come from a file are copied each time.
+static constexpr int64_t leastSize = 64, leastWork = int64_t(1) << 32;
 
 namespace {
 
@@ -43,8 +44,8 @@ struct Factor {
     return count;
   }
   void align(int64_t dim) {
-    extra[dim] = llvm::alignTo(shapeOf(value)[dim], alignment) -
-                 shapeOf(value)[dim];
+    extra[dim] =
+        llvm::alignTo(shapeOf(value)[dim], alignment) - shapeOf(value)[dim];
   }
   Value pad(TensorBuilder &t) const {
     SmallVector<int64_t> low(extra.size(), 0);
@@ -78,10 +79,16 @@ struct PadProductsPass : codegen::impl::PadProductsBase<PadProductsPass> {
     if (!element.isF16() && !element.isBF16())
       return;
     SmallVector<int64_t> rows = lhs.others(), columns = rhs.others();
-    for (int64_t size : {lhs.countOf(rows), rhs.countOf(columns),
-                         lhs.countOf(lhs.contract)})
+    // As a float, which does not overflow.
+    double work = 1;
+    for (int64_t size :
+         {lhs.countOf(rows), rhs.countOf(columns), lhs.countOf(lhs.contract)}) {
       if (size < leastSize)
         return;
+      work *= static_cast<double>(size);
+    }
+    if (work < static_cast<double>(leastWork))
+      return;
     alignLast(lhs, rhs);
     alignLast(rhs, lhs);
     if (!columns.empty())

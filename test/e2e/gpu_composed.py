@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What no library of a card does becomes kernels: on the simulated GPU the CPU
-is not asked, and the numbers are the CPU's."""
+"""What no library of a card does becomes kernels, and other work for a library: on
+the simulated GPU the CPU is not asked, and the numbers are the CPU's."""
 import os
 import re
 from pathlib import Path
@@ -63,26 +63,33 @@ def card():
     return simulated(Path(os.environ["AX_BIN"]).parent, "random:1")
 
 
-def results(folder, plan, device, *flags):
+def results(folder, plan, device, target, *flags):
     environment = {"AXRUN_DEVICE": device, "AXOPT_CACHE": str(folder)}
     if device == "cuda":
-        environment |= card()
+        environment |= card() | ({"AXRUN_TARGET": target} if target else {})
         flags += "--no-host-fallback",
     run(tool("axrun"), plan, "--random-inputs=1", *flags, "--output",
         f"{folder}/out.npz", env=os.environ | environment)
     return dict(np.load(f"{folder}/out.npz"))
 
 
-def isTheSame(made, *flags, steps=None, rtol=1e-5, atol=1e-6):
+def isTheSame(made, *flags, steps=None, rtol=1e-5, atol=1e-6, target=None,
+              command=""):
+    """`command`: what one of the card's is, by a regular expression."""
     with scratch() as folder:
         file, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
         onnx.save(made, file)
         run(tool("axopt"), file, "--quiet", *flags, "-o", plan)
+        listed = run(tool("axrun"), plan, "--list-commands",
+                     env=os.environ | card() |
+                     ({"AXRUN_TARGET": target} if target else {})).stdout
+        if not re.search(command, listed):
+            raise Failed(f"no {command}:\n{listed}")
         before = None
         for warmup in range(steps or 1):
             taken = [f"--warmup={warmup}", "--iterations=1"] if steps else []
-            wanted = results(folder, plan, "cpu", *taken)
-            got = results(folder, plan, "cuda", *taken)
+            wanted = results(folder, plan, "cpu", None, *taken)
+            got = results(folder, plan, "cuda", target, *taken)
             for name, array in wanted.items():
                 np.testing.assert_allclose(got[name], array, rtol=rtol,
                                            atol=atol)
@@ -104,6 +111,26 @@ def attends(kvHeads, *layout):
     isTheSame(attentionOf(kvHeads), "--train", "--loss=mse(logits,target)",
               "--optimizer=sgd(lr=0.5)", *layout, steps=3, rtol=0.02,
               atol=0.02)
+
+
+def isLeftToCudnn(kvHeads, *layout):
+    isTheSame(attentionOf(kvHeads), "--train", "--loss=mse(logits,target)",
+              "--optimizer=sgd(lr=0.5)", *layout, steps=3, rtol=0.02, atol=0.02,
+              target="sm_90+cudnn+sim", command=r" attention(?s:.*) attention_grad")
+
+
+def padded():
+    """A product whose columns, and one whose sums, are no multiple of 8."""
+    odd = 1027
+    made = model("float16[4096,1024] x", "float16[4096,1024] y", """
+h = MatMul(x, w)
+y = MatMul(h, v)
+""")
+    random = np.random.default_rng(1)
+    for name, shape in ("w", (1024, odd)), ("v", (odd, 1024)):
+        made.graph.initializer.append(numpy_helper.from_array(
+            (random.standard_normal(shape) / 32).astype(np.float16), name))
+    isTheSame(made, rtol=0.01, atol=0.01, command="matmul 4096x1032 x 1032x1024")
 
 
 def leavesConvolutions(source):
@@ -135,3 +162,5 @@ def cases(every):
     for kvHeads, layout in (2, []), (1, ["--tp=2"]):
         name = " ".join(layout) or "one rank"
         yield f"attention of bf16 in training {name}", attends, kvHeads, *layout
+        yield f"attention by cuDNN {name}", isLeftToCudnn, kvHeads, *layout
+    yield "padded products", padded
