@@ -23,14 +23,16 @@ static Type productTypeOf(Op op) {
 
 template <typename Op>
 static bool isForCudnn(Op op) {
-  if (!productTypeOf(op) || op.getMask() || op.getSoftcap())
+  Type type = productTypeOf(op);
+  if (!type || !(type.isF16() || type.isBF16()) || op.getMask() ||
+      op.getSoftcap())
     return false;
   ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK());
   if (op.getCausal() && q[2] != k[2])
     return false;
   constexpr int64_t largestHead = 128, headStep = 8;
   for (int64_t size : {q[3], shapeOf(op.getV())[3]})
-    if (size > largestHead || size % headStep != 0)
+    if (size == 0 || size > largestHead || size % headStep != 0)
       return false;
   return tensorType(op.getResult()).getNumElements() > 0 && k[2] > 0;
 }

@@ -44,10 +44,35 @@ namespace {
 
 /// What a value is made of.
 struct Making {
-  /// In an order in which operands come first.
+  static constexpr size_t mostOps = 8;
+  /// In an order in which operands come first; more than `mostOps` are too
+  /// many.
   llvm::SmallSetVector<Operation *, 8> ops;
   /// Of what they read from memory.
   int64_t bytes = 0;
+  bool isCostly = false;
+
+  /// Down to what is in memory: what others read, too, and what is no work for
+  /// an element.
+  void collect(Operation *op) {
+    if (ops.size() > mostOps || ops.contains(op))
+      return;
+    isCostly |= codegen::isCostly(op);
+    for (Value operand : op->getOperands()) {
+      Operation *source = operand.getDefiningOp();
+      bool isMade =
+          source && isCheap(source) && (isFree(source) || source->hasOneUse());
+      if (!isMade) {
+        bytes += bytesOf(operand);
+        continue;
+      }
+      int64_t before = bytes;
+      collect(source);
+      // Of what a view is a part of, only that part is read.
+      bytes = std::min(bytes, before + bytesOf(operand));
+    }
+    ops.insert(op);
+  }
 };
 
 struct ComputeWhereReadPass
@@ -61,39 +86,40 @@ struct ComputeWhereReadPass
     });
   }
 
-  /// Down to what is in memory: what others read, too, and what is no work for
-  /// an element.
-  static void collect(Operation *op, Making &making) {
-    for (Value operand : op->getOperands()) {
-      Operation *source = operand.getDefiningOp();
-      bool isMade =
-          source && isCheap(source) && (isFree(source) || source->hasOneUse());
-      if (!isMade) {
-        making.bytes += bytesOf(operand);
-        continue;
-      }
-      int64_t before = making.bytes;
-      collect(source, making);
-      // Of what a view is a part of, only that part is read.
-      making.bytes = std::min(making.bytes, before + bytesOf(operand));
-    }
-    making.ops.insert(op);
+  /// Whether `reader` is in a kernel, and all that reads it if it is a view:
+  /// then it may work out `value` itself. A kernel with a scatter reads what is
+  /// in memory.
+  static bool isInKernel(Operation *reader, unsigned depth = 0) {
+    constexpr unsigned deepest = 4;
+    FusionKind kind = fusionKind(reader);
+    if (kind == FusionKind::None || kind == FusionKind::Window ||
+        depth > deepest)
+      return false;
+    return !isFree(reader) ||
+           llvm::all_of(reader->getUsers(), [&](Operation *user) {
+             return isInKernel(user, depth + 1);
+           });
   }
 
   /// All kernels' readers but the first get one of their own.
   static void giveToReaders(Operation *op) {
-    constexpr size_t mostOps = 8;
     if (!isCheap(op))
       return;
+    Value value = op->getResult(0);
     Making making;
-    collect(op, making);
-    if (making.ops.size() > mostOps ||
-        making.bytes >= bytesOf(op->getResult(0)))
+    making.collect(op);
+    if (making.ops.size() > Making::mostOps || making.bytes >= bytesOf(value))
       return;
     llvm::SmallSetVector<Operation *, 4> found;
-    for (Operation *reader : op->getResult(0).getUsers())
-      if (fusionKind(reader) != FusionKind::None)
+    for (Operation *reader : value.getUsers()) {
+      if (!isInKernel(reader))
+        continue;
+      // Where more elements read it, each would be worked out several times.
+      bool isMany = tensorType(reader->getResult(0)).getNumElements() >
+                    tensorType(value).getNumElements();
+      if (!making.isCostly || !isMany)
         found.insert(reader);
+    }
     SmallVector<Operation *> readers = found.takeVector();
     llvm::sort(readers, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
@@ -105,8 +131,7 @@ struct ComputeWhereReadPass
       IRMapping mapping;
       for (Operation *made : making.ops)
         builder.clone(*made, mapping);
-      reader->replaceUsesOfWith(op->getResult(0),
-                                mapping.lookup(op->getResult(0)));
+      reader->replaceUsesOfWith(value, mapping.lookup(value));
     }
   }
 };

@@ -141,10 +141,20 @@ private:
       call.wantsDense.push_back(outside(operand));
     return desc(view);
   }
-  /// An operand whose innermost dimension is contiguous.
+  /// An operand whose innermost dimension is contiguous; for a GPU's library
+  /// its rows begin at multiples of 16 bytes, and none is repeated.
   rt::TensorDesc rowArgument(OpOperand &operand) {
     StridedView view = argument(operand);
-    if (view.sizes.back() != 1 && view.strides.back() != 1)
+    bool isFit = view.sizes.back() == 1 || view.strides.back() == 1;
+    if (gpu) {
+      constexpr int64_t alignment = 16;
+      int64_t step = alignment / byteSize(dtypeOf(view.base));
+      isFit &= view.offset % step == 0;
+      for (auto [size, stride] :
+           llvm::drop_end(llvm::zip_equal(view.sizes, view.strides)))
+        isFit &= size == 1 || (stride != 0 && stride % step == 0);
+    }
+    if (!isFit)
       call.wantsDense.push_back(outside(operand));
     return desc(view);
   }

@@ -43,6 +43,12 @@ struct Factor {
       count *= shapeOf(value)[dim];
     return count;
   }
+  int64_t paddedCountOf(ArrayRef<int64_t> dims) const {
+    int64_t count = 1;
+    for (int64_t dim : dims)
+      count *= shapeOf(value)[dim] + extra[dim];
+    return count;
+  }
   void align(int64_t dim) {
     extra[dim] =
         llvm::alignTo(shapeOf(value)[dim], alignment) - shapeOf(value)[dim];
@@ -91,27 +97,31 @@ struct PadProductsPass : codegen::impl::PadProductsBase<PadProductsPass> {
       return;
     alignLast(lhs, rhs);
     alignLast(rhs, lhs);
-    if (!columns.empty())
-      rhs.align(columns.back());
-    else if (!rows.empty())
-      lhs.align(rows.back());
+    rhs.align(columns.back());
     if (!lhs.isPadded() && !rhs.isPadded())
+      return;
+    // A dimension of 1 would become one of 8.
+    constexpr double mostGrowth = 1.125;
+    double padded = static_cast<double>(lhs.paddedCountOf(rows)) *
+                    static_cast<double>(rhs.paddedCountOf(columns)) *
+                    static_cast<double>(lhs.paddedCountOf(lhs.contract));
+    if (padded > mostGrowth * work)
       return;
 
     OpBuilder builder(op);
     TensorBuilder t(op->getLoc(), builder);
     Value result = op->getResult(0);
-    Operation *padded = builder.clone(*op);
-    padded->setOperands({lhs.pad(t), rhs.pad(t)});
-    padded->moveBefore(op);
+    Operation *product = builder.clone(*op);
+    product->setOperands({lhs.pad(t), rhs.pad(t)});
+    product->moveBefore(op);
     SmallVector<int64_t> shape(shapeOf(result)), zeros(shape.size(), 0),
         ones(shape.size(), 1);
     size_t at = 0;
     for (auto &[factor, dims] : {std::pair(&lhs, &rows), {&rhs, &columns}})
       for (int64_t dim : *dims)
         shape[at++] += factor->extra[dim];
-    padded->getResult(0).setType(tensorType(result).clone(shape));
-    Value part = padded->getResult(0);
+    product->getResult(0).setType(tensorType(result).clone(shape));
+    Value part = product->getResult(0);
     if (part.getType() != result.getType())
       part = SliceOp::create(t.b, result.getType(), part, zeros, ones);
     result.replaceAllUsesWith(part);

@@ -59,8 +59,10 @@ public:
   cudnnHandle_t get() const { return handle; }
   /// What describes the card; null where it is there.
   cudnnBackendDescriptor_t getDescription() const { return description; }
-  /// Makes the card's context that of the calling thread.
-  llvm::Error enter() const { return card->enter(); }
+  /// Makes the card's context that of the calling thread, where there is one.
+  llvm::Error enter() const {
+    return card ? card->enter() : llvm::Error::success();
+  }
   /// Puts a plan's work on a stream.
   llvm::Error execute(cudnnBackendDescriptor_t plan,
                       cudnnBackendDescriptor_t arguments,

@@ -28,6 +28,8 @@ CudnnDescriptor::create(const SharedCudnn &cudnn,
 }
 
 CudnnDescriptor::~CudnnDescriptor() {
+  // A plan's kernels are of the card's context.
+  llvm::consumeError(cudnn->enter());
   llvm::consumeError(cudnn->getLibrary().call(
       &Cudnn::cudnnBackendDestroyDescriptor, descriptor));
 }
@@ -278,6 +280,7 @@ CudnnGraph::findPlan(const CudnnDescriptor &graph) {
                       &numFound, found.data()));
   if (!failure.empty())
     return makeError(failureCode, failure);
+  numFound = std::min(numFound, static_cast<int64_t>(found.size()));
   std::string why = "cuDNN: it knows no kernel for it";
   for (int64_t i = 0; i < numFound; ++i) {
     auto plan =

@@ -44,6 +44,18 @@ std::string MemoryNeeds::toText() const {
   return text;
 }
 
+/// What the gradient of attention of 16-bit floats keeps for a while on a GPU:
+/// that of the scores, what attention gives, and two numbers for each query.
+static int64_t scratchOf(const AttentionGradientDesc &desc) {
+  const AttentionDesc &of = desc.forward;
+  int64_t rows = of.q.sizes[0] * of.q.sizes[1] * of.q.sizes[2];
+  if (byteSize(of.q.dtype) != sizeof(uint16_t))
+    return 0;
+  return rows * (of.k.sizes[2] * static_cast<int64_t>(sizeof(uint16_t)) +
+                 2 * static_cast<int64_t>(sizeof(float))) +
+         of.out.spanBytes();
+}
+
 MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
                       llvm::function_ref<bool(int32_t)> counts) {
   MemoryNeeds needs;
@@ -76,6 +88,10 @@ MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
       const Kernel &kernel = program.kernels[static_cast<size_t>(body->kernel)];
       needs.scratch = std::max(needs.scratch,
                                kernel.scratchBytes * kernel.launch.numGroups());
+    } else if (const auto *call = std::get_if<LibraryCommand>(&command->body)) {
+      if (const auto *gradient =
+              std::get_if<AttentionGradientDesc>(&call->desc))
+        needs.scratch = std::max(needs.scratch, scratchOf(*gradient));
     }
   return needs;
 }

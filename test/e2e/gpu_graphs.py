@@ -176,7 +176,7 @@ def otherCards():
 def sharedCard():
     """NCCL may put ranks on one card, where graphs may not wait for each other."""
     saysWhyNot(MEETS, "--dp=2", "--devices=0,0", "--comm=nccl",
-               NCCL_MULTI_RANK_GPU_ENABLE="1")
+               NCCL_MULTI_RANK_GPU_ENABLE="1", SIMGPU_NCCL_TOGETHER="1")
 
 
 def saysWhyNot(why, layout, *flags, **settings):

@@ -77,8 +77,9 @@ def PadProducts : Pass<"axl-pad-products"> {
     50257 makes a product several times as slow as one of 50264. Dimensions along
     which a factor or the result lies are padded with zeros to a multiple of 8, and
     the result is a part of what comes out. Who makes a factor writes the padding
-    along with it. Products of batches, those with a dimension of less than 64, and
-    those of less than 2^32 multiplications stay.
+    along with it. Products of batches, those of fewer than 64 rows, columns or terms
+    of a sum, those of less than 2^32 multiplications, and those that would grow by more
+    than an eighth stay.
   }];
 }
 

@@ -38,8 +38,13 @@ struct Code {
   int64_t outerCount = 1;
 };
 
-/// Of a text that says what is compiled.
-std::string hashOf(StringRef what, const Target &target) {
+/// Of a text that says what is compiled. Kernels do not depend on libraries.
+std::string hashOf(StringRef what, Target target) {
+  if (const GpuTarget *gpu = target.getGpu()) {
+    GpuTarget alone = *gpu;
+    alone.hasCudnn = false;
+    target = alone;
+  }
   std::string text;
   llvm::raw_string_ostream(text) << AX_CODE_VERSION << "\n"
                                  << LLVM_VERSION_STRING << "\n"

@@ -62,3 +62,117 @@ axl.stage @mask(%l: tensor<64x1xi64>, %x: tensor<64x64xf32>) {
   %3 = ax.select %1, %x, %2 : tensor<64x64xi1>, tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
   axl.yield %2, %3 : tensor<64x64xf32>, tensor<64x64xf32>
 }
+
+// Views of it that products read are of one tensor in memory.
+// CHECK-LABEL: axl.stage @viewed
+// CHECK-COUNT-1: ax.cast
+// CHECK-NOT: ax.cast
+axl.stage @viewed(%x: tensor<64x64xbf16>) {
+  %0 = ax.cast %x : tensor<64x64xbf16> -> tensor<64x64xf32>
+  %1 = ax.transpose %0 [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>
+  %2 = ax.reshape %0 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %3 = ax.dot %1, %2 batch [] x [] contract [1] x [1] : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  axl.yield %3 : tensor<64x64xf32>
+}
+
+// An exponential that more elements read than it has is worked out once.
+// CHECK-LABEL: axl.stage @wider
+// CHECK-COUNT-1: ax.unary exp
+// CHECK-NOT: ax.unary exp
+axl.stage @wider(%x: tensor<1x64xbf16>, %a: tensor<9x64xf32>, %b: tensor<8x64xf32>) {
+  %0 = ax.cast %x : tensor<1x64xbf16> -> tensor<1x64xf32>
+  %1 = ax.unary exp %0 : tensor<1x64xf32> -> tensor<1x64xf32>
+  %2 = ax.binary mul %a, %1 : tensor<9x64xf32>, tensor<1x64xf32> -> tensor<9x64xf32>
+  %3 = ax.binary mul %b, %1 : tensor<8x64xf32>, tensor<1x64xf32> -> tensor<8x64xf32>
+  axl.yield %2, %3 : tensor<9x64xf32>, tensor<8x64xf32>
+}
+
+// Each is made of two views of the one before: looked at once.
+// CHECK-LABEL: axl.stage @doubled
+// CHECK: axl.yield
+axl.stage @doubled(%x: tensor<64x64xbf16>) {
+  %v0 = ax.cast %x : tensor<64x64xbf16> -> tensor<64x64xf32>
+  %r1 = ax.reshape %v0 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v1 = ax.binary mul %r1, %r1 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r2 = ax.reshape %v1 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v2 = ax.binary mul %r2, %r2 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r3 = ax.reshape %v2 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v3 = ax.binary mul %r3, %r3 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r4 = ax.reshape %v3 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v4 = ax.binary mul %r4, %r4 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r5 = ax.reshape %v4 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v5 = ax.binary mul %r5, %r5 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r6 = ax.reshape %v5 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v6 = ax.binary mul %r6, %r6 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r7 = ax.reshape %v6 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v7 = ax.binary mul %r7, %r7 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r8 = ax.reshape %v7 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v8 = ax.binary mul %r8, %r8 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r9 = ax.reshape %v8 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v9 = ax.binary mul %r9, %r9 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r10 = ax.reshape %v9 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v10 = ax.binary mul %r10, %r10 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r11 = ax.reshape %v10 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v11 = ax.binary mul %r11, %r11 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r12 = ax.reshape %v11 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v12 = ax.binary mul %r12, %r12 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r13 = ax.reshape %v12 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v13 = ax.binary mul %r13, %r13 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r14 = ax.reshape %v13 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v14 = ax.binary mul %r14, %r14 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r15 = ax.reshape %v14 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v15 = ax.binary mul %r15, %r15 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r16 = ax.reshape %v15 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v16 = ax.binary mul %r16, %r16 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r17 = ax.reshape %v16 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v17 = ax.binary mul %r17, %r17 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r18 = ax.reshape %v17 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v18 = ax.binary mul %r18, %r18 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r19 = ax.reshape %v18 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v19 = ax.binary mul %r19, %r19 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r20 = ax.reshape %v19 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v20 = ax.binary mul %r20, %r20 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r21 = ax.reshape %v20 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v21 = ax.binary mul %r21, %r21 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r22 = ax.reshape %v21 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v22 = ax.binary mul %r22, %r22 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r23 = ax.reshape %v22 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v23 = ax.binary mul %r23, %r23 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r24 = ax.reshape %v23 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v24 = ax.binary mul %r24, %r24 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r25 = ax.reshape %v24 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v25 = ax.binary mul %r25, %r25 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r26 = ax.reshape %v25 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v26 = ax.binary mul %r26, %r26 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r27 = ax.reshape %v26 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v27 = ax.binary mul %r27, %r27 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r28 = ax.reshape %v27 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v28 = ax.binary mul %r28, %r28 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r29 = ax.reshape %v28 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v29 = ax.binary mul %r29, %r29 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r30 = ax.reshape %v29 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v30 = ax.binary mul %r30, %r30 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r31 = ax.reshape %v30 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v31 = ax.binary mul %r31, %r31 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r32 = ax.reshape %v31 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v32 = ax.binary mul %r32, %r32 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r33 = ax.reshape %v32 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v33 = ax.binary mul %r33, %r33 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r34 = ax.reshape %v33 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v34 = ax.binary mul %r34, %r34 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r35 = ax.reshape %v34 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v35 = ax.binary mul %r35, %r35 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r36 = ax.reshape %v35 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v36 = ax.binary mul %r36, %r36 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r37 = ax.reshape %v36 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v37 = ax.binary mul %r37, %r37 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r38 = ax.reshape %v37 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v38 = ax.binary mul %r38, %r38 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r39 = ax.reshape %v38 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v39 = ax.binary mul %r39, %r39 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %r40 = ax.reshape %v39 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v40 = ax.binary mul %r40, %r40 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %y = ax.unary neg %v40 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %z = ax.unary abs %v40 : tensor<64x64xf32> -> tensor<64x64xf32>
+  axl.yield %y, %z : tensor<64x64xf32>, tensor<64x64xf32>
+}

@@ -42,16 +42,17 @@ axl.stage @transposed(%x: tensor<8192x1024xbf16>, %w: tensor<1001x1024xbf16>) {
   axl.yield %0 : tensor<8192x1001xbf16>
 }
 
-// Of f32, of batches, of few rows, of little work, and where all fits nothing
-// changes.
+// Of f32, of batches, of few rows, of little work, where all fits, and where a
+// dimension of 1 would become one of 8 nothing changes.
 // CHECK-LABEL: axl.stage @others
 // CHECK-NOT: ax.pad
 // CHECK-NOT: ax.slice
-axl.stage @others(%x: tensor<8192x1024xf32>, %w: tensor<1024x1001xf32>, %b: tensor<2x8192x1001xbf16>, %c: tensor<2x1024x1001xbf16>, %r: tensor<8x65536xbf16>, %v: tensor<65536x50257xbf16>, %l: tensor<64x1024xbf16>, %m: tensor<1024x50257xbf16>, %s: tensor<1024x1024xbf16>, %u: tensor<8191x1024xbf16>) {
+axl.stage @others(%x: tensor<8192x1024xf32>, %w: tensor<1024x1001xf32>, %b: tensor<2x8192x1001xbf16>, %c: tensor<2x1024x1001xbf16>, %r: tensor<8x65536xbf16>, %v: tensor<65536x50257xbf16>, %l: tensor<64x1024xbf16>, %m: tensor<1024x50257xbf16>, %s: tensor<1024x1024xbf16>, %u: tensor<8191x1024xbf16>, %o: tensor<8192x1024x1xbf16>) {
   %0 = ax.linear %x, %w : tensor<8192x1024xf32>, tensor<1024x1001xf32> -> tensor<8192x1001xf32>
   %1 = ax.dot %b, %c batch [0] x [0] contract [2] x [2] : tensor<2x8192x1001xbf16>, tensor<2x1024x1001xbf16> -> tensor<2x8192x1024xbf16>
   %2 = ax.linear %r, %v : tensor<8x65536xbf16>, tensor<65536x50257xbf16> -> tensor<8x50257xbf16>
   %3 = ax.linear %l, %m : tensor<64x1024xbf16>, tensor<1024x50257xbf16> -> tensor<64x50257xbf16>
   %4 = ax.linear %u, %s : tensor<8191x1024xbf16>, tensor<1024x1024xbf16> -> tensor<8191x1024xbf16>
-  axl.yield %0, %1, %2, %3, %4 : tensor<8192x1001xf32>, tensor<2x8192x1024xbf16>, tensor<8x50257xbf16>, tensor<64x50257xbf16>, tensor<8191x1024xbf16>
+  %5 = ax.dot %o, %o batch [] x [] contract [0] x [0] : tensor<8192x1024x1xbf16>, tensor<8192x1024x1xbf16> -> tensor<1024x1x1024x1xbf16>
+  axl.yield %0, %1, %2, %3, %4, %5 : tensor<8192x1001xf32>, tensor<2x8192x1024xbf16>, tensor<8x50257xbf16>, tensor<64x50257xbf16>, tensor<8191x1024xbf16>, tensor<1024x1x1024x1xbf16>
 }
