@@ -9,40 +9,6 @@
 
 namespace ax::rt {
 
-AttentionDesc makeAttentionDesc(DType dtype, const AttentionShape &shape,
-                                HeadLayout layout, bool causal) {
-  int64_t size = shape.size;
-  auto place = [&](int64_t heads, int64_t rows, bool isResult) {
-    TensorDesc made =
-        TensorDesc::dense(dtype, {shape.batch, heads, rows, size});
-    int64_t together = layout == HeadLayout::Fused && !isResult
-                           ? shape.heads + 2 * shape.keyHeads
-                           : heads;
-    if (layout != HeadLayout::Heads)
-      made.strides = {rows * together * size, size, together * size, 1};
-    return made;
-  };
-  AttentionDesc desc;
-  desc.q = place(shape.heads, shape.queries, false);
-  desc.k = desc.v = place(shape.keyHeads, shape.keys, false);
-  desc.out = place(shape.heads, shape.queries, true);
-  desc.scale = 1 / std::sqrt(static_cast<double>(size));
-  desc.causal = causal;
-  return desc;
-}
-
-AttentionGradientDesc makeGradientDesc(const AttentionDesc &desc,
-                                       HeadLayout layout) {
-  AttentionGradientDesc made;
-  made.forward = desc;
-  made.gradient = TensorDesc::dense(desc.out.dtype, desc.out.sizes);
-  int64_t heads = desc.out.sizes[1], size = desc.out.sizes[3];
-  if (layout != HeadLayout::Heads)
-    made.gradient.strides = {heads * size * desc.out.sizes[2], size,
-                             heads * size, 1};
-  return made;
-}
-
 namespace {
 
 AttentionDesc inF32(AttentionDesc desc) {
@@ -142,37 +108,6 @@ void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
 
 namespace {
 
-/// Descriptions of all kinds that cuDNN does.
-class RandomAttention {
-public:
-  explicit RandomAttention(uint32_t seed) : random(seed) {}
-
-  AttentionDesc next() {
-    AttentionShape shape;
-    shape.batch = 1 + number(3);
-    shape.keyHeads = 1 + number(3);
-    shape.heads = shape.keyHeads * (number(2) ? 1 : 1 + number(3));
-    bool causal = number(2);
-    shape.queries = rows();
-    shape.keys = causal || number(2) ? shape.queries : rows();
-    shape.size = 8 * (1 + number(number(4) ? 4 : 16));
-    AttentionDesc desc = makeAttentionDesc(number(2) ? DType::F16 : DType::BF16,
-                                           shape, layout(), causal);
-    if (number(3) == 0)
-      desc.scale = 0.3;
-    return desc;
-  }
-  HeadLayout layout() { return static_cast<HeadLayout>(number(3)); }
-
-private:
-  int64_t number(int64_t below) {
-    return static_cast<int64_t>(random() % static_cast<uint64_t>(below));
-  }
-  int64_t rows() { return 1 + number(number(5) ? 40 : 200); }
-
-  std::mt19937 random;
-};
-
 TEST_P(AttentionSuite, RandomDescriptions) {
   ProductRunner runner;
   RandomAttention attention(GetParam().seed);
@@ -191,28 +126,18 @@ TEST_P(AttentionSuite, RandomGradients) {
 
 TEST_P(AttentionSuite, EveryTypeLayoutAndGroup) {
   ProductRunner runner;
-  for (DType type : {DType::F16, DType::BF16})
-    for (HeadLayout layout :
-         {HeadLayout::Heads, HeadLayout::Rows, HeadLayout::Fused})
-      for (int64_t heads : {2, 6})
-        for (bool causal : {false, true}) {
-          AttentionShape shape{2, heads, 2, 19, 19, 16};
-          AttentionDesc desc = makeAttentionDesc(type, shape, layout, causal);
-          checkAttention(runner, desc);
-          checkGradient(runner, makeGradientDesc(desc, layout));
-        }
+  for (const auto &[desc, layout] : everyTypeLayoutAndGroup()) {
+    checkAttention(runner, desc);
+    checkGradient(runner, makeGradientDesc(desc, layout));
+  }
 }
 
 TEST_P(AttentionSuite, SizesOfOne) {
   ProductRunner runner;
-  for (int64_t queries : {1, 9})
-    for (int64_t keys : {1, 9})
-      for (HeadLayout layout : {HeadLayout::Heads, HeadLayout::Fused}) {
-        AttentionDesc desc = makeAttentionDesc(
-            DType::F16, {1, 1, 1, queries, keys, 8}, layout, queries == keys);
-        checkAttention(runner, desc);
-        checkGradient(runner, makeGradientDesc(desc, layout));
-      }
+  for (const auto &[desc, layout] : sizesOfOne()) {
+    checkAttention(runner, desc);
+    checkGradient(runner, makeGradientDesc(desc, layout));
+  }
 }
 
 } // namespace

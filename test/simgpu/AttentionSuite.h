@@ -8,28 +8,11 @@
 #ifndef AX_TEST_ATTENTIONSUITE_H
 #define AX_TEST_ATTENTIONSUITE_H
 
+#include "AttentionDescriptions.h"
 #include "DeviceSuite.h"
 #include "ProductRunner.h"
 
 namespace ax::rt {
-
-/// How the heads of a tensor lie.
-enum class HeadLayout {
-  Heads, ///< [batch, heads, rows, size]
-  Rows,  ///< [batch, rows, heads, size]
-  Fused, ///< [batch, rows, heads of q, k and v, size]; results are as in Rows
-};
-
-struct AttentionShape {
-  int64_t batch = 1, heads = 1, keyHeads = 1, queries = 1, keys = 1, size = 8;
-};
-
-AttentionDesc makeAttentionDesc(DType dtype, const AttentionShape &shape,
-                                HeadLayout layout = HeadLayout::Heads,
-                                bool causal = false);
-/// Its gradient, where that of what it gave lies as said.
-AttentionGradientDesc makeGradientDesc(const AttentionDesc &desc,
-                                       HeadLayout layout = HeadLayout::Heads);
 
 /// Does it on the GPU, and in f32 on the CPU, and expects equal results within
 /// rounding; what lies between a result's elements is compared, too.

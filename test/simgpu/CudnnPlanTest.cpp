@@ -1,0 +1,137 @@
+//===- CudnnPlanTest.cpp - Attention, as the real cuDNN plans it ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// cuDNN makes plans for a card that is described, where there is none. So
+// whether it has kernels for our graphs shows wherever the library is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionDescriptions.h"
+#include "CudnnAttentionGraphs.h"
+#include "TestSimgpu.h"
+
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fstream>
+#include <sstream>
+
+using namespace ax;
+using namespace ax::rt;
+using namespace ax::rt::cuda;
+
+namespace {
+
+std::string readDescription() {
+  const char *tests = std::getenv("AX_TEST_DIR");
+  std::ifstream file(std::string(tests ? tests : "test") +
+                     "/data/cudnn/h100.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class CudnnPlanTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    // Whoever looks for the driver by its name gets this one from then on.
+    std::string driver = driverFolder("nocard") + "/libcuda.so.1";
+    ASSERT_TRUE(dlopen(driver.c_str(), RTLD_NOW)) << dlerror();
+    llvm::Expected<std::shared_ptr<const Cudnn>> library = Cudnn::load();
+    if (!library)
+      GTEST_SKIP() << llvm::toString(library.takeError());
+    llvm::Expected<SharedCudnn> made = CudnnHandle::describe(readDescription());
+    ASSERT_TRUE(bool(made)) << llvm::toString(made.takeError());
+    h100 = std::move(*made);
+  }
+
+  static int64_t numScores(const AttentionDesc &desc) {
+    const std::vector<int64_t> &sizes = desc.q.sizes;
+    return sizes[0] * sizes[1] * sizes[2] * desc.k.sizes[2];
+  }
+  /// No matrix of all scores is in memory.
+  void checkForwards(const AttentionDesc &desc) {
+    ASSERT_EQ(findObstacle(desc), "") << toString(desc);
+    auto plan = planAttention(h100, desc);
+    ASSERT_TRUE(bool(plan))
+        << toString(desc) << ": " << llvm::toString(plan.takeError());
+    constexpr int64_t few = 4096;
+    EXPECT_LT((*plan)->getWorkspaceBytes(), std::max(few, numScores(desc)))
+        << toString(desc);
+  }
+  /// The gradient of the scores is in memory, in the type of the factors.
+  void checkBackwards(const AttentionGradientDesc &desc) {
+    ASSERT_EQ(findObstacle(desc), "") << toString(desc);
+    auto plan = planAttentionGradient(h100, desc);
+    ASSERT_TRUE(bool(plan))
+        << toString(desc) << ": " << llvm::toString(plan.takeError());
+    EXPECT_GE((*plan)->getWorkspaceBytes(), 2 * numScores(desc.forward))
+        << toString(desc);
+  }
+  void checkBoth(const AttentionDesc &desc, HeadLayout layout) {
+    checkForwards(desc);
+    checkBackwards(makeGradientDesc(desc, layout));
+  }
+
+  template <typename Plan>
+  void expectNoKernel(llvm::Expected<Plan> plan) {
+    ASSERT_FALSE(bool(plan));
+    ErrorDescription error = describeError(plan.takeError());
+    EXPECT_EQ(error.code, ExitCode::Unsupported);
+    EXPECT_EQ(error.message, "cuDNN: it knows no kernel for it");
+  }
+
+  SharedCudnn h100;
+};
+
+TEST_F(CudnnPlanTest, TheDriverSeesNoCard) {
+  EXPECT_EQ(llvm::toString(Driver::load().takeError()),
+            "device cuda: CUDA's driver sees no card");
+}
+
+TEST_F(CudnnPlanTest, Gpt2) {
+  for (HeadLayout layout : {HeadLayout::Heads, HeadLayout::Fused})
+    checkBoth(makeAttentionDesc(DType::BF16, {16, 12, 12, 1024, 1024, 64},
+                                layout, /*causal=*/true),
+              layout);
+}
+
+TEST_F(CudnnPlanTest, LargeHeadsInGroups) {
+  checkBoth(makeAttentionDesc(DType::F16, {1, 8, 2, 300, 200, 128}),
+            HeadLayout::Heads);
+}
+
+TEST_F(CudnnPlanTest, SizesOfOne) {
+  for (const auto &[desc, layout] : sizesOfOne())
+    if (layout == HeadLayout::Fused)
+      checkBoth(desc, layout);
+}
+
+// Each plan takes some 0.4 s.
+TEST_F(CudnnPlanTest, AnyTypeLayoutAndGroup) {
+  std::vector<LaidAttention> all = everyTypeLayoutAndGroup();
+  constexpr size_t step = 7;
+  for (size_t i = 0; i < all.size(); i += step)
+    checkBoth(all[i].desc, all[i].layout);
+}
+
+TEST_F(CudnnPlanTest, RandomDescriptions) {
+  RandomAttention attention(1);
+  for (int i = 0; i < 6; ++i) {
+    checkForwards(attention.next());
+    AttentionDesc desc = attention.next();
+    checkBackwards(makeGradientDesc(desc, attention.layout()));
+  }
+}
+
+TEST_F(CudnnPlanTest, WhatNoKernelIsForIsUnsupported) {
+  for (int64_t size : {4, 12}) {
+    AttentionDesc desc = makeAttentionDesc(DType::BF16, {2, 4, 2, 5, 5, size});
+    expectNoKernel(planAttention(h100, desc));
+    expectNoKernel(planAttentionGradient(h100, makeGradientDesc(desc)));
+  }
+}
+
+} // namespace
