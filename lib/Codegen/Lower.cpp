@@ -84,9 +84,8 @@ llvm::Expected<OwningOpRef<PlanOp>> lower(ProgramOp program,
   localizing.stop();
   done("localize");
   const GpuTarget *gpu = options.target.getGpu();
-  for (std::unique_ptr<Pass> &pass :
-       stagePasses(options.separateKernels,
-                   gpu ? std::optional(*gpu) : std::nullopt)) {
+  for (std::unique_ptr<Pass> &pass : stagePasses(
+           options.separateKernels, gpu ? std::optional(*gpu) : std::nullopt)) {
     StringRef step = stepOf(*pass);
     TimingScope scope = whole.nest(step);
     if (failed(runOnStages(std::move(pass), *plan, scope)))

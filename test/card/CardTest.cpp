@@ -55,12 +55,10 @@ INSTANTIATE_TEST_SUITE_P(Card, DeviceSuite,
                          });
 
 // Where there is no cuDNN, which a run does without, they fail, and say so.
-INSTANTIATE_TEST_SUITE_P(Card, AttentionSuite,
-                         ::testing::ValuesIn(where<AttentionParam>(
-                             {{&card, 1, 12}})),
-                         [](const auto &info) {
-                           return "Seed" + std::to_string(info.param.seed);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Card, AttentionSuite,
+    ::testing::ValuesIn(where<AttentionParam>({{&card, 1, 12}})),
+    [](const auto &info) { return "Seed" + std::to_string(info.param.seed); });
 
 INSTANTIATE_TEST_SUITE_P(Card, ProductSuite,
                          ::testing::ValuesIn(where<ProductParam>(

@@ -45,8 +45,7 @@ void checkProduct(ProductRunner &runner, const MatmulDesc &desc, int64_t shift,
   // Seen on an H100: 5.1e-6.
   if (desc.activation == Activation::GeluTanh)
     most = std::max(most, 2e-5);
-  ASSERT_LE(largest, most)
-      << toString(desc);
+  ASSERT_LE(largest, most) << toString(desc);
 }
 
 namespace {

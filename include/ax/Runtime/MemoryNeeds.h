@@ -10,8 +10,8 @@
 namespace ax::rt {
 
 /// Bytes of a device's memory, by what they are for. What libraries pack, and
-/// what they use for a while, only they know, but for the gradient of attention,
-/// which takes much.
+/// what they use for a while, only they know, but for the gradient of
+/// attention, which takes much.
 struct MemoryNeeds {
   /// States from files, or prepared; other states that change; all other ones.
   int64_t weights = 0, optimizer = 0, constants = 0;
@@ -20,7 +20,8 @@ struct MemoryNeeds {
   /// Slots of transfers, and parts of the program's inputs and outputs, of one
   /// micro-batch.
   int64_t slots = 0, ports = 0;
-  /// What kernels, and gradients of attention of 16-bit floats, use for a while.
+  /// What kernels, and gradients of attention of 16-bit floats, use for a
+  /// while.
   int64_t scratch = 0;
 
   int64_t total() const;

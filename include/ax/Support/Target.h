@@ -74,10 +74,9 @@ private:
 };
 
 /// Returns the place in `targets` of what runs best on a device, of which
-/// `device` is what code is made for: what makes use of cuDNN, is for the newest
-/// GPU, or makes use of most that a processor has; of equal ones the first. An
-/// Unsupported error
-/// that lists all of them where none runs there.
+/// `device` is what code is made for: what makes use of cuDNN, is for the
+/// newest GPU, or makes use of most that a processor has; of equal ones the
+/// first. An Unsupported error that lists all of them where none runs there.
 llvm::Expected<size_t> chooseTarget(llvm::ArrayRef<CodeTarget> targets,
                                     const Target &device);
 /// Whether code for `target` runs on such a device.

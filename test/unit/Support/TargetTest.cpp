@@ -20,8 +20,8 @@ TEST(Target, ProcessorsAsBefore) {
 }
 
 TEST(Target, Gpus) {
-  for (const char *name : {"sm_80", "sm_90", "sm_100", "sm_90+sim", "sm_90+cudnn",
-                           "sm_80+cudnn+sim"}) {
+  for (const char *name : {"sm_80", "sm_90", "sm_100", "sm_90+sim",
+                           "sm_90+cudnn", "sm_80+cudnn+sim"}) {
     Target target = llvm::cantFail(Target::parse(name));
     ASSERT_TRUE(target.getGpu()) << name;
     EXPECT_FALSE(target.getCpu());
@@ -70,9 +70,10 @@ TEST(Target, CodeIsForADevice) {
   EXPECT_EQ(said("sm_80", card), "");
   EXPECT_EQ(said("sm_90+sim", card), "");
   EXPECT_EQ(said("x86-64", processor), "");
-  EXPECT_EQ(said("sm_90+cudnn", card),
-            "is for 'sm_90+cudnn', and the device runs code for 'sm_90': compile "
-            "it with --target=sm_90");
+  EXPECT_EQ(
+      said("sm_90+cudnn", card),
+      "is for 'sm_90+cudnn', and the device runs code for 'sm_90': compile "
+      "it with --target=sm_90");
   EXPECT_EQ(said("sm_100", card),
             "is for 'sm_100', and the device runs code for 'sm_90': compile it "
             "with --target=sm_90");
