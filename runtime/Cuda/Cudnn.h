@@ -63,6 +63,10 @@ public:
   llvm::Error enter() const {
     return card ? card->enter() : llvm::Error::success();
   }
+  /// Held while the handle is used to make a plan.
+  std::unique_lock<std::mutex> lock() const {
+    return std::unique_lock<std::mutex>(mutex);
+  }
   /// Puts a plan's work on a stream.
   llvm::Error execute(cudnnBackendDescriptor_t plan,
                       cudnnBackendDescriptor_t arguments,
@@ -76,7 +80,7 @@ private:
   std::shared_ptr<const Cudnn> library;
   cudnnHandle_t handle = nullptr;
   cudnnBackendDescriptor_t description = nullptr;
-  /// The handle has one stream at a time.
+  /// The handle is one thread's at a time, and has one stream.
   mutable std::mutex mutex;
 };
 

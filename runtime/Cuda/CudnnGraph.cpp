@@ -242,6 +242,7 @@ CudnnGraph::Tensor CudnnGraph::transposed(const Tensor &x,
 }
 
 llvm::Expected<std::unique_ptr<CudnnPlan>> CudnnGraph::build() {
+  auto held = cudnn->lock();
   CudnnDescriptor *graph = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   set<cudnnBackendDescriptor_t>(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS,
                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, operations);

@@ -44,6 +44,10 @@ TEST_F(ProductRefusals, SaysWhatCublasLacks) {
     desc.activation = activation;
     expect(desc, "it has no such activation");
   }
+  desc = makeProduct(DType::F64, {}, 4, 5, 6);
+  desc.activation = Activation::GeluTanh;
+  expect(desc, "its GELU has fewer digits than f64");
+  desc = plain;
   desc.activation = Activation::Relu;
   desc.hasResidual = true;
   desc.residual = desc.c;

@@ -78,3 +78,15 @@ axl.stage @others(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) {
   %2 = ax.unary relu %1 : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
   axl.yield %2 : tensor<1x2x4x4xf32>
 }
+
+// GELU by tanh of f64, which cuBLASLt rounds, is a kernel's on a GPU.
+// BOTH: axl.stage @doubles
+// CPU: axl.library
+// CPU: ax.unary gelu_tanh
+// GPU: %[[D:.*]] = ax.linear
+// GPU-NEXT: ax.unary gelu_tanh %[[D]]
+axl.stage @doubles(%x: tensor<4x8xf64>, %w: tensor<8x8xf64>) {
+  %0 = ax.linear %x, %w : tensor<4x8xf64>, tensor<8x8xf64> -> tensor<4x8xf64>
+  %1 = ax.unary gelu_tanh %0 : tensor<4x8xf64> -> tensor<4x8xf64>
+  axl.yield %1 : tensor<4x8xf64>
+}
