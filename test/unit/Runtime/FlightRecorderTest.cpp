@@ -188,6 +188,8 @@ TEST_F(FlightRecords, SayWhenTheProcessWasStopped) {
   EXPECT_GE(*header.getInteger("stopped"), 1'100'000);
   EXPECT_EQ(header.getInteger("stopped_until"), header.getInteger("taken"));
   recorder->tick();
+  // Times are told in microseconds.
+  wait(2);
   header = write();
   EXPECT_LT(*header.getInteger("stopped_until"), *header.getInteger("taken"));
   // Where nobody says so, nobody knows.
