@@ -45,17 +45,19 @@ namespace {
 /// What a value is made of.
 struct Making {
   static constexpr size_t mostOps = 8;
-  /// In an order in which operands come first; more than `mostOps` are too
-  /// many.
+  /// In an order in which operands come first.
   llvm::SmallSetVector<Operation *, 8> ops;
+  /// There are more than `mostOps`, of which some were not looked at.
+  bool isTooLarge = false;
   /// Of what they read from memory.
   int64_t bytes = 0;
   bool isCostly = false;
 
   /// Down to what is in memory: what others read, too, and what is no work for
   /// an element.
-  void collect(Operation *op) {
-    if (ops.size() > mostOps || ops.contains(op))
+  void collect(Operation *op, size_t depth = 1) {
+    isTooLarge |= depth > mostOps || ops.size() > mostOps;
+    if (isTooLarge || ops.contains(op))
       return;
     isCostly |= codegen::isCostly(op);
     for (Value operand : op->getOperands()) {
@@ -67,7 +69,7 @@ struct Making {
         continue;
       }
       int64_t before = bytes;
-      collect(source);
+      collect(source, depth + 1);
       // Of what a view is a part of, only that part is read.
       bytes = std::min(bytes, before + bytesOf(operand));
     }
@@ -108,7 +110,8 @@ struct ComputeWhereReadPass
     Value value = op->getResult(0);
     Making making;
     making.collect(op);
-    if (making.ops.size() > Making::mostOps || making.bytes >= bytesOf(value))
+    if (making.isTooLarge || making.ops.size() > Making::mostOps ||
+        making.bytes >= bytesOf(value))
       return;
     llvm::SmallSetVector<Operation *, 4> found;
     for (Operation *reader : value.getUsers()) {

@@ -176,12 +176,14 @@ void CudnnGraph::matmul(const Tensor &a, const Tensor &b, const Tensor &c) {
 
 void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, const Tensor &y,
                            const Tensor &x, const Tensor *b, const Tensor *t,
-                           cudnnDataType_t type) {
+                           cudnnDataType_t type, int64_t axis) {
   CudnnDescriptor *how = make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   set<cudnnPointwiseMode_t>(how, CUDNN_ATTR_POINTWISE_MODE,
                             CUDNN_TYPE_POINTWISE_MODE, mode);
   set<cudnnDataType_t>(how, CUDNN_ATTR_POINTWISE_MATH_PREC,
                        CUDNN_TYPE_DATA_TYPE, type);
+  if (axis >= 0)
+    set<int64_t>(how, CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, axis);
   finalize(how);
   CudnnDescriptor *made = make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   set(made, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
@@ -196,19 +198,8 @@ void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, const Tensor &y,
 
 CudnnGraph::Tensor CudnnGraph::indices(const Tensor &like, int64_t dim) {
   Tensor y = between(like.sizes, CUDNN_DATA_INT32);
-  CudnnDescriptor *how = make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-  set<cudnnPointwiseMode_t>(how, CUDNN_ATTR_POINTWISE_MODE,
-                            CUDNN_TYPE_POINTWISE_MODE,
-                            CUDNN_POINTWISE_GEN_INDEX);
-  set<cudnnDataType_t>(how, CUDNN_ATTR_POINTWISE_MATH_PREC,
-                       CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-  set<int64_t>(how, CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, dim);
-  finalize(how);
-  CudnnDescriptor *made = make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  set(made, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
-  set(made, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, like.descriptor);
-  set(made, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y.descriptor);
-  add(made);
+  pointwise(CUDNN_POINTWISE_GEN_INDEX, y, like, nullptr, nullptr,
+            CUDNN_DATA_FLOAT, dim);
   return y;
 }
 

@@ -102,10 +102,11 @@ public:
 
   /// c = a b, summed up in f32.
   void matmul(const Tensor &a, const Tensor &b, const Tensor &c);
-  /// y = mode(x), mode(x, b) or mode(x, b, t), in f32 unless `type` says.
+  /// y = mode(x), mode(x, b) or mode(x, b, t), in f32 unless `type` says; of
+  /// modes that want one, along dimension `axis`.
   void pointwise(cudnnPointwiseMode_t mode, const Tensor &y, const Tensor &x,
                  const Tensor *b = nullptr, const Tensor *t = nullptr,
-                 cudnnDataType_t type = CUDNN_DATA_FLOAT);
+                 cudnnDataType_t type = CUDNN_DATA_FLOAT, int64_t axis = -1);
   /// The number of each place along a dimension, as i32.
   Tensor indices(const Tensor &like, int64_t dim);
   void reduce(cudnnReduceTensorOp_t kind, const Tensor &y, const Tensor &x);
