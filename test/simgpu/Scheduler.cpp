@@ -55,19 +55,25 @@ Stream &Scheduler::choose(const std::vector<Stream *> &able) {
 }
 
 void Scheduler::starve(const std::shared_ptr<Point> &point) {
-  if (settings.order == Order::Unfair)
-    missed = point;
+  if (settings.order == Order::Unfair && !point->isDone)
+    missed.push_back(point);
 }
 
-const Stream *Scheduler::findStarved() const {
-  return missed && !missed->isDone ? missed->stream : nullptr;
+bool Scheduler::isStarved(const Stream &stream) const {
+  return std::any_of(missed.begin(), missed.end(), [&](const auto &point) {
+    return !point->isDone && point->stream == &stream;
+  });
+}
+
+bool Scheduler::isAnyStarved() const {
+  return std::any_of(missed.begin(), missed.end(),
+                     [](const auto &point) { return !point->isDone; });
 }
 
 bool Scheduler::doAny() {
   std::vector<Stream *> able;
-  const Stream *starved = findStarved();
   for (const std::unique_ptr<Stream> &stream : streams)
-    if (stream.get() != starved && canRun(*stream))
+    if (!isStarved(*stream) && canRun(*stream))
       able.push_back(stream.get());
   if (able.empty())
     return false;
@@ -89,7 +95,7 @@ bool Scheduler::doNeeded(Stream &stream) {
 }
 
 bool Scheduler::doWorkFor(Stream &stream, bool feeds) {
-  bool isStarving = findStarved();
+  bool isStarving = isAnyStarved();
   if (settings.order == Order::Random || isStarving)
     if (doAny())
       return true;
@@ -105,7 +111,7 @@ void Scheduler::push(Stream &stream, Item item) {
   if (item.renew)
     item.renew(item);
   stream.items.push_back(std::move(item));
-  if (settings.order == Order::Eager || findStarved())
+  if (settings.order == Order::Eager || isAnyStarved())
     while (doAny())
       continue;
   // Mostly less than comes, so that streams get far apart.

@@ -100,7 +100,8 @@ public:
   void poll(Stream &stream);
   /// A stream does not wait for the point. In the unfair order, the one that
   /// gets there does nothing from now on while others have something to do, and
-  /// these do all that they can: whatever needs that wait, goes wrong.
+  /// these do all that they can: whatever needs that wait, goes wrong. So do
+  /// all streams that got to be starved, until each is at its point.
   void starve(const std::shared_ptr<Point> &point);
   /// Does work until `isDone()`, of which `stream` has what is to be done.
   /// Returns an empty text, or all streams' heads when nothing can end the
@@ -113,7 +114,7 @@ public:
       if (doWorkFor(stream, rests == mostRests))
         continue;
       // Other threads may have something to do for others soon.
-      bool rested = findStarved() && rests++ < mostRests;
+      bool rested = isAnyStarved() && rests++ < mostRests;
       if (!rested &&
           std::chrono::steady_clock::now() - begin >
               std::chrono::milliseconds(settings.patienceMilliseconds))
@@ -142,8 +143,9 @@ private:
   /// too.
   bool doWorkFor(Stream &stream, bool feeds);
   bool doAny();
-  /// The stream that does nothing while others can; null: there is none.
-  const Stream *findStarved() const;
+  /// Whether the stream does nothing while others can, or any does.
+  bool isStarved(const Stream &stream) const;
+  bool isAnyStarved() const;
   /// Does something that the stream needs.
   bool doNeeded(Stream &stream);
   std::string describeHeads() const;
@@ -152,8 +154,8 @@ private:
   const Settings &settings;
   CountWork countWork;
   std::mt19937_64 random;
-  /// What was to be starved for last.
-  std::shared_ptr<Point> missed;
+  /// Of each rank what it was to be starved for.
+  std::vector<std::shared_ptr<Point>> missed;
   uint64_t numStreams = 0;
   /// In the order in which they were made.
   std::vector<std::unique_ptr<Stream>> streams;

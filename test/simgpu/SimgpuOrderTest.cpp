@@ -125,6 +125,23 @@ TEST(SimgpuOrderTest, UnfairIsLazyElsewhere) {
   EXPECT_EQ(sim.readByte(), 2);
 }
 
+// What another stream need not wait for any more, is nothing to the first.
+TEST(SimgpuOrderTest, UnfairStarvesTheStreamsOfAllDroppedWaits) {
+  DriverCalls sim("unfair", {{"DROP_WAIT", "1<2"}});
+  CUstream two = sim.makeStream(), three = sim.makeStream();
+  CUevent late = sim.makeEvent(), done = sim.makeEvent();
+  sim.ok(&Driver::cuEventRecord, done, two);
+  sim.ok(&Driver::cuStreamSynchronize, two);
+  sim.ok(&Driver::cuEventRecord, late, two);
+  sim.ok(&Driver::cuStreamWaitEvent, sim.stream, late, 0U);
+  sim.ok(&Driver::cuStreamWaitEvent, sim.stream, done, 0U);
+  EXPECT_EQ(simgpuCounted("work"), 1U);
+  sim.ok(&Driver::cuMemsetD8Async, sim.memory, static_cast<unsigned char>(1),
+         size_t(1), three);
+  EXPECT_EQ(simgpuCounted("work"), 2U);
+  EXPECT_EQ(sim.readByte(), 1);
+}
+
 TEST(SimgpuOrderTest, WaitsAreDroppedByTheirStreams) {
   std::set<std::string> found;
   for (const char *dropped : {"1<2", "3<2", "1<3", "4<3", "1<4", "5<4", "1<5",
