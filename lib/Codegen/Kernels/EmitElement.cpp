@@ -275,6 +275,10 @@ Value Emitter::wideNumber(int64_t value) {
   return writer.constant(IntegerAttr::get(i64, value), i64);
 }
 
+Value Emitter::indexOf(Value number, Type type) {
+  return writer.narrow(writer.convert(number, type, i64));
+}
+
 /// A number from memory as an index into `size` elements: negative ones count
 /// from the end, and none leaves the tensor.
 IndexExpr Emitter::dynamicIndex(Value number, Type type, int64_t size) {

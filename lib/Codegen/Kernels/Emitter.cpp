@@ -330,6 +330,40 @@ void Emitter::atRowLevel(function_ref<void()> body) {
     body();
 }
 
+void Emitter::atAnchor(function_ref<void()> body) {
+  anchors.push_back(writer.openPlace());
+  ++nestDepth;
+  body();
+  --nestDepth;
+  writer.closePlace(anchors.pop_back_val());
+}
+
+Emitter::Values
+Emitter::emitLoop(Operation *op, NestRole role, int64_t size,
+                  ValueRange carried,
+                  function_ref<Values(const IndexExpr &, ValueRange)> body) {
+  IndexSpace::Nest nest =
+      space.addNest(getPlan(op, static_cast<int>(role), size), false);
+  return emitLoops(nest, 0, carried, [&](ValueRange values) {
+    return body(space.linear(nest), values);
+  });
+}
+
+void Emitter::emitTogether(Operation *op, NestRole role, int64_t size,
+                           function_ref<void(const IndexExpr &)> body) {
+  IndexSpace::Nest nest =
+      space.addNest(getPlan(op, static_cast<int>(role), size), false);
+  mostPoints = std::max(mostPoints, size);
+  auto point = [&](ValueRange) -> Values {
+    body(space.linear(nest));
+    return {};
+  };
+  if (nests.group.isMany())
+    dealOut(nest, {}, point, {});
+  else
+    emitLoops(nest, 0, {}, point);
+}
+
 Value Emitter::loadElement(Value base, const IndexExpr &offset, Type type) {
   if (resultNest)
     noteStride(offset, type);

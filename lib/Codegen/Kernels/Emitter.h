@@ -135,6 +135,16 @@ private:
                    llvm::function_ref<bool(unsigned)> isOrdered,
                    IndexBody body);
   void atRowLevel(llvm::function_ref<void()> body);
+  /// What `body` emits is within a nest of which all threads of the group do
+  /// all points: in `emitLoop` they do so, in `emitTogether` these are dealt
+  /// out. They meet where the body says so.
+  void atAnchor(llvm::function_ref<void()> body);
+  Values emitLoop(
+      mlir::Operation *op, NestRole role, int64_t size,
+      mlir::ValueRange carried,
+      llvm::function_ref<Values(const IndexExpr &, mlir::ValueRange)> body);
+  void emitTogether(mlir::Operation *op, NestRole role, int64_t size,
+                    llvm::function_ref<void(const IndexExpr &)> body);
   Value loadElement(Value base, const IndexExpr &offset, mlir::Type type);
   void storeElement(Value value, Value base, const IndexExpr &offset,
                     mlir::Type type);
@@ -169,6 +179,8 @@ private:
                            llvm::ArrayRef<IndexExpr> indices);
   Value pullGatherND(GatherNDOp op, llvm::ArrayRef<IndexExpr> indices);
   Value wideNumber(int64_t value);
+  /// A number from memory that is an index.
+  Value indexOf(Value number, mlir::Type type);
   IndexExpr dynamicIndex(Value number, mlir::Type type, int64_t size);
   IndexExpr chooseIndex(const IndexExpr &index, int64_t bound,
                         const IndexExpr &below, const IndexExpr &notBelow);
@@ -198,33 +210,34 @@ private:
 
   // EmitScans.cpp
   RowValue emitCumulative(CumulativeOp op, llvm::ArrayRef<IndexExpr> fixed);
+
+  // EmitScatters.cpp
+  struct Scatter;
+  struct Share;
+  struct Lists;
+  bool isInParts(mlir::Operation *op) const;
   RowValue emitScatterElements(ScatterElementsOp op);
   RowValue emitScatterND(ScatterNDOp op);
-  /// The iteration's part of a scatter's result.
-  struct Part {
-    RowValue row;
-    IndexExpr start; // the first element
-    int64_t count;
-  };
-  bool isInParts(mlir::Operation *op) const;
-  Part emitBeforeUpdates(mlir::Operation *op, Value operand);
-  void emitUpdate(ScatterKind kind, const Part &part, const IndexExpr &offset,
-                  llvm::function_ref<Value()> update, mlir::Type type);
-  /// All updates, at the points of `sizes`: where each goes in the result, and
-  /// what it is.
-  struct Updates {
-    mlir::Operation *op;
-    ScatterKind kind;
-    mlir::Type type;
-    llvm::ArrayRef<int64_t> sizes;
-    /// Those of one place differ in these dimensions.
-    llvm::function_ref<bool(unsigned)> isOrdered;
-    llvm::function_ref<IndexExpr(llvm::ArrayRef<IndexExpr>)> offsetOf;
-    llvm::function_ref<Value(llvm::ArrayRef<IndexExpr>)> valueOf;
-  };
-  void emitUpdates(const Updates &updates, const Part &part);
-  void emitUpdatesOfPart(const Updates &updates, const Part &part);
-
+  RowValue emitScatter(const Scatter &scatter);
+  void emitBefore(const Scatter &scatter, Value base);
+  void emitUpdate(const Scatter &scatter, Value base, const IndexExpr &offset,
+                  Value update);
+  Share shareOf(const Scatter &scatter);
+  Value isOwnRow(const Scatter &scatter, const Share &share,
+                 llvm::ArrayRef<IndexExpr> place);
+  void emitBefore(const Scatter &scatter, const Share &share, Value base);
+  void emitColumns(const Scatter &scatter, const Share &share,
+                   llvm::function_ref<void(llvm::ArrayRef<IndexExpr>)> body);
+  void emitUpdatesByColumn(const Scatter &scatter, const Share &share,
+                           Value base);
+  Value
+  emitList(const Scatter &scatter, const Share &share, const IndexExpr &first,
+           int64_t length, Value start,
+           llvm::function_ref<Value(const IndexExpr &, Value, Value)> body);
+  void emitChoosing(const Scatter &scatter, const Share &share,
+                    const IndexExpr &first, const Lists &lists);
+  void emitUpdatesTogether(const Scatter &scatter, const Share &share,
+                           Value base);
   FusionOp fusion;
   KernelNests &nests;
   KernelWriter &writer;

@@ -180,19 +180,21 @@ private:
     setOuter();
   }
 
-  /// Each part of a scatter's result costs a way through all updates: no more
-  /// than a card has multiprocessors, and none too small for its threads.
+  /// Each part of a scatter's result costs a look at all updates: a few for
+  /// each of a card's multiprocessors, and none too small for its threads.
+  /// Scatters may have any number of parts.
   void chooseParts() {
-    constexpr int64_t mostParts = 128, leastElements = 1024;
-    auto suits = [&](int64_t parts) {
-      return llvm::all_of(yield->getOperands(), [&](Value result) {
-        int64_t elements = pointsOf(result);
-        return elements % parts == 0 && elements / parts >= leastElements;
-      });
+    constexpr int64_t mostParts = 512, leastElements = 1024;
+    int64_t parts = mostParts;
+    for (Value result : yield->getOperands())
+      parts = std::min(parts, pointsOf(result) / leastElements);
+    auto suits = [&](Value result) {
+      Operation *op = result.getDefiningOp();
+      return (op && isScatter(op)) || pointsOf(result) % parts == 0;
     };
-    nests.iterations = std::min(nests.iterations, mostParts);
-    while (nests.iterations > 1 && !suits(nests.iterations))
-      --nests.iterations;
+    while (parts > 1 && !llvm::all_of(yield->getOperands(), suits))
+      --parts;
+    nests.iterations = parts;
   }
 
   /// An iteration of other size has other loops: all of them are forgotten.
@@ -326,6 +328,14 @@ static std::string nameOf(NestRole role) {
     return "update";
   case NestRole::InOrder:
     return "in order";
+  case NestRole::InGroup:
+    return "in group";
+  case NestRole::Round:
+    return "round";
+  case NestRole::Lists:
+    return "lists";
+  case NestRole::List:
+    return "list";
   }
   llvm_unreachable("no such role");
 }

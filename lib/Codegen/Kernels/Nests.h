@@ -32,7 +32,13 @@ enum class NestRole {
   First,
   Update,
   /// What a thread does in order of each point of a scan or a scatter.
-  InOrder
+  InOrder,
+  /// Of a scatter in parts: updates that are looked at together; of rounds of
+  /// all updates, the lists, and one of these.
+  InGroup,
+  Round,
+  Lists,
+  List
 };
 
 /// To whom iterations are dealt out.

@@ -163,8 +163,8 @@ FusionText scatter(const std::string &rows, const std::string &columns,
           {{"%r", result}}};
 }
 
-/// A block has a part of the result: as many parts as multiprocessors, or the
-/// next fewer that divide it.
+/// A block has a part of the result: any number of them, up to some for each
+/// multiprocessor, that leaves its threads elements.
 TEST(GpuKernel, ScattersAreInParts) {
   auto partsOf = [](const FusionText &text) {
     rt::Kernel kernel = compile(text, "sm_90");
@@ -173,9 +173,9 @@ TEST(GpuKernel, ScattersAreInParts) {
     return std::pair(kernel.iterations, kernel.launch.threadsPerBlock);
   };
   using Parts = std::pair<int64_t, int64_t>;
-  EXPECT_EQ(partsOf(scatter("50257", "768", "16384")), (Parts{128, 1024}));
-  EXPECT_EQ(partsOf(scatter("1000", "1000", "64")), (Parts{125, 1024}));
-  EXPECT_EQ(partsOf(scatter("251", "257", "64")), (Parts{1, 1024}));
+  EXPECT_EQ(partsOf(scatter("50257", "768", "16384")), (Parts{512, 512}));
+  EXPECT_EQ(partsOf(scatter("50257", "768", "1000000")), (Parts{512, 512}));
+  EXPECT_EQ(partsOf(scatter("251", "257", "64")), (Parts{62, 512}));
   // Parts are not cut too small.
   EXPECT_EQ(partsOf(scatter("64", "64", "64")).first, 4);
 }

@@ -330,6 +330,34 @@ TEST(KernelRow, ScatterInParts) {
                 {{1, randomIndices(type({60, columns}), rows, random)}},
                 tolerance);
         }
+  // Parts of few rows have some columns each, which may not divide them; and
+  // columns that are many have threads of their own.
+  for (std::string columns : {"9000", "9001"}) {
+    std::string result = "2x" + columns + "xf32", some = "5x" + columns + "x";
+    check({{result, "5x1xi64", some + "f32"},
+           "%r = ax.scatter_nd add %a[%b], %c : tensor<" + result +
+               ">, tensor<5x1xi64>, tensor<" + some + "f32> -> tensor<" +
+               result + ">",
+           {{"%r", result}}},
+          {{1, randomIndices(type({5, 1}), 2, random)}}, 1e-6);
+    check({{result, "5x70xi64", "5x70xf32"},
+           "%r = ax.scatter_elements add %a[%b], %c axis 0 : tensor<" + result +
+               ">, tensor<5x70xi64>, tensor<5x70xf32> -> tensor<" + result +
+               ">",
+           {{"%r", result}}},
+          {{1, randomIndices(type({5, 70}), 2, random)}}, 1e-6);
+  }
+  // Updates are looked at in rounds, the last of which is not full.
+  check(
+      {{"64x40xf32", "90x101x1xi64", "90x101x40xf32"},
+       R"(%r = ax.scatter_nd set %a[%b], %c : tensor<64x40xf32>, tensor<90x101x1xi64>, tensor<90x101x40xf32> -> tensor<64x40xf32>)",
+       {{"%r", "64x40xf32"}}},
+      {{1, randomIndices(type({90, 101, 1}), 64, random)}});
+  check(
+      {{"3000xf32", "9000xi64", "9000xf32"},
+       R"(%r = ax.scatter_elements set %a[%b], %c axis 0 : tensor<3000xf32>, tensor<9000xi64>, tensor<9000xf32> -> tensor<3000xf32>)",
+       {{"%r", "3000xf32"}}},
+      {{1, randomIndices(type({9000}), 3000, random)}});
   // What makes the operand, indices and updates is in the same kernel.
   check({{"64x24xf32", "50xi32", "50x24xf32"},
          R"(%o = ax.unary neg %a : tensor<64x24xf32> -> tensor<64x24xf32>

@@ -217,11 +217,11 @@ axl.stage @tilesOfTwo(%x: tensor<2x64x64xf32>, %y: tensor<2x64x64xf32>) {
 
 // -----
 
-// Each part of a scatter's result is an iteration, which goes through all of
-// the updates in order, 16 at a time, threads next to each other through columns.
+// Each part of a scatter's result is an iteration: every 512th row. It looks at
+// 8192 updates at a time, in lists; threads do columns of those that are its own.
 // CHECK-LABEL: @embedding
-// CHECK: nests ["128 iterations: 128, each by 1024 threads", "result 0: 301542"]
-// CHECK: ax.scatter_nd add {{.*}} {axl.nests = ["first: 150771 <2>", "update: 768", "in order: 1024"]}
+// CHECK: nests ["512 iterations: 512, each by 512 threads, 34816 bytes of scratch", "result 0: 75385"]
+// CHECK: ax.scatter_nd add {{.*}} {axl.nests = ["first: 99 768", "update: 768", "round: 2", "lists: 256", "list: 32"]}
 axl.stage @embedding(%x: tensor<50257x768xf32>, %i: tensor<16384x1xi64>, %u: tensor<16384x768xf32>) {
   %0 = axl.fusion(%x, %i, %u) {
   ^bb0(%a: tensor<50257x768xf32>, %b: tensor<16384x1xi64>, %c: tensor<16384x768xf32>):
