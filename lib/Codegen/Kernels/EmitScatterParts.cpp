@@ -322,7 +322,7 @@ void Emitter::emitUpdatesTogether(const Scatter &scatter, const Share &share,
                              return {};
                            });
              });
-             writer.meet();
+             // Who is ahead meets the others before numbers are written anew.
              return {};
            });
 }

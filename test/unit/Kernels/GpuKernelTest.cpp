@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <set>
 
 namespace ax::codegen {
 namespace {
@@ -213,6 +214,38 @@ TEST(GpuKernel, ScattersSumInOrder) {
               0)
         << "in order " << seed;
   }
+}
+
+/// Between what threads find and what they do of it they meet: in each of two
+/// rounds, when numbers are counted, when they are written, and when all of
+/// them have been read. What there was before is in memory by then.
+TEST(GpuKernel, ScattersMeet) {
+  constexpr int64_t columns = 40, count = 9000;
+  rt::Kernel kernel = compile(scatter("64", "40", "9000"), "sm_90+sim");
+  ASSERT_EQ(kernel.launch.blocks, 2);
+  std::mt19937 random(4);
+  std::vector<float> operand(64 * columns), updates(count * columns);
+  std::vector<int64_t> indices(count);
+  for (int64_t &index : indices)
+    index = int64_t(random() % 64);
+  for (float &value : updates)
+    value = static_cast<float>(random() % 64);
+  auto run = [&](GridOrder order) {
+    std::vector<float> result(operand.size());
+    llvm::cantFail(
+        runGrid(kernel, kernel.launch,
+                {operand.data(), indices.data(), updates.data(), result.data()},
+                {}, nullptr, order));
+    return result;
+  };
+  std::vector<float> all = run({});
+  std::set<int64_t> missed;
+  for (int64_t barrier = 0; barrier != 10; ++barrier)
+    for (uint64_t seed = 0; seed != 4; ++seed)
+      if (std::vector<float> some = run({seed, barrier});
+          std::memcmp(some.data(), all.data(), all.size() * sizeof(float)) != 0)
+        missed.insert(barrier);
+  EXPECT_EQ(missed, (std::set<int64_t>{1, 2, 3, 4}));
 }
 
 /// What runs a kernel twice: with all of its barriers, and without one.
