@@ -6,6 +6,10 @@
 // Cast to f32 they would be twice as large, and so would their exponentials be,
 // which the last two have in common: all three read the logits.
 //
+// And one that is no smaller: a norm's gradients, of its input and of its
+// scale, read (x - mean) / deviation, as large as x, which is in memory for
+// others. Both kernels read x, and nobody writes the other.
+//
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "FusionGroups.h"
@@ -44,13 +48,13 @@ namespace {
 
 /// What a value is made of.
 struct Making {
-  static constexpr size_t mostOps = 8;
+  static constexpr size_t mostOps = 16;
   /// In an order in which operands come first.
   llvm::SmallSetVector<Operation *, 8> ops;
   /// There are more than `mostOps`, of which some were not looked at.
   bool isTooLarge = false;
-  /// Of what they read from memory.
-  int64_t bytes = 0;
+  /// Of what they read from memory, and of that what is there for them alone.
+  int64_t bytes = 0, own = 0;
   bool isCostly = false;
 
   /// Down to what is in memory: what others read, too, and what is no work for
@@ -66,14 +70,27 @@ struct Making {
           source && isCheap(source) && (isFree(source) || source->hasOneUse());
       if (!isMade) {
         bytes += bytesOf(operand);
+        if (!isInMemoryForOthers(operand))
+          own += bytesOf(operand);
         continue;
       }
       int64_t before = bytes;
       collect(source, depth + 1);
       // Of what a view is a part of, only that part is read.
-      bytes = std::min(bytes, before + bytesOf(operand));
+      if (isViewOp(source))
+        bytes = std::min(bytes, before + bytesOf(operand));
     }
     ops.insert(op);
+  }
+
+  /// A kernel makes it for one other that reads it, and not for two: that is a
+  /// guess, as there are no kernels yet.
+  static bool isInMemoryForOthers(Value value) {
+    Operation *source = value.getDefiningOp();
+    if (!source || fusionKind(source) == FusionKind::None)
+      return true;
+    constexpr int64_t reader = 1, maker = 1;
+    return std::distance(value.user_begin(), value.user_end()) > reader + maker;
   }
 };
 
@@ -103,32 +120,47 @@ struct ComputeWhereReadPass
            });
   }
 
+  /// Whether less goes to and from memory. Where each reader reads about as
+  /// much as before, it is not written at least, if nobody wants it in memory.
+  static bool isWorthIt(const Making &making, int64_t bytes, bool isInMemory) {
+    constexpr int64_t few = 16;
+    return making.bytes < bytes ||
+           (!isInMemory && making.bytes <= bytes + bytes / few &&
+            making.own <= bytes / few);
+  }
+
   /// All kernels' readers but the first get one of their own.
   static void giveToReaders(Operation *op) {
-    if (!isCheap(op))
-      return;
+    // A number or a few are made once, and every kernel finds them in a cache.
+    constexpr int64_t leastBytes = 1 << 10;
     Value value = op->getResult(0);
+    if (!isCheap(op) || bytesOf(value) < leastBytes)
+      return;
     Making making;
     making.collect(op);
-    if (making.isTooLarge || making.ops.size() > Making::mostOps ||
-        making.bytes >= bytesOf(value))
+    if (making.isTooLarge || making.ops.size() > Making::mostOps)
       return;
     llvm::SmallSetVector<Operation *, 4> found;
+    bool isInMemory = false;
     for (Operation *reader : value.getUsers()) {
-      if (!isInKernel(reader))
+      if (!isInKernel(reader)) {
+        isInMemory = true;
         continue;
+      }
       // Where more elements read it, each would be worked out several times.
       bool isMany = tensorType(reader->getResult(0)).getNumElements() >
                     tensorType(value).getNumElements();
       if (!making.isCostly || !isMany)
         found.insert(reader);
+      else
+        isInMemory = true;
     }
+    if (found.empty() || !isWorthIt(making, bytesOf(value), isInMemory))
+      return;
     SmallVector<Operation *> readers = found.takeVector();
     llvm::sort(readers, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
     });
-    if (readers.empty())
-      return;
     for (Operation *reader : llvm::drop_begin(readers)) {
       OpBuilder builder(reader);
       IRMapping mapping;

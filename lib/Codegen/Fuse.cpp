@@ -63,8 +63,12 @@ public:
     for (auto [i, group] : llvm::enumerate(groups.getGroups()))
       for (Operation *member : group.members)
         if (inMemory.contains(member->getResult(0)) &&
-            (!isFree(member) || group.members.front() == member))
+            (!isFree(member) || group.members.front() == member)) {
           maker[member] = i;
+          Operation *&last = lastOf.try_emplace(i, member).first->second;
+          if (order.lookup(last) < order.lookup(member))
+            last = member;
+        }
     built.resize(groups.getGroups().size());
   }
 
@@ -72,8 +76,12 @@ public:
     SmallVector<Operation *> ops;
     for (Operation &op : block)
       ops.push_back(&op);
+    // Where all of its results were made before, unless one is needed sooner:
+    // what a kernel reads besides would else come before that, too.
     for (Operation *op : ops)
-      place(op);
+      if (auto it = maker.find(op);
+          it == maker.end() || lastOf.lookup(it->second) == op)
+        place(op);
     for (Operation *op : llvm::reverse(ops))
       if (groups.groupsOf(op).size() && op->use_empty())
         op->erase();
@@ -175,6 +183,8 @@ private:
   const FusionGroups &groups;
   llvm::DenseMap<Operation *, unsigned> order;
   llvm::DenseMap<Operation *, unsigned> maker;
+  /// Of a group's members that are in memory, the last one in the block.
+  llvm::DenseMap<unsigned, Operation *> lastOf;
   llvm::DenseMap<Value, Value> replaced;
   llvm::DenseSet<Operation *> placed;
   std::vector<bool> built;

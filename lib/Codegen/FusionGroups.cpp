@@ -150,13 +150,15 @@ void FusionGroups::place(Operation *op) {
   } else if (!separately) {
     // Alone, it disappears in the kernel of its users. Else it is a result of
     // that kernel, too: then it is to have as many elements as the others, for
-    // results that share loops cost one store more, not loops more.
+    // results that share loops cost one store more, not loops more. On a GPU a
+    // kernel waits for memory, and one more number of each row costs nothing.
     bool alone = wanting.size() == 1 && !wanted;
     for (unsigned group : wanting) {
       if (!mayJoin(op, group) || (!alone && usersReach(op, group)))
         continue;
       if (!alone &&
-          numElements(op) != numElements(groups[group].members.front()))
+          numElements(op) != numElements(groups[group].members.front()) &&
+          !(gpu && isOfRows(op, group)))
         continue;
       join(op, group);
       if (!alone)
@@ -249,7 +251,7 @@ bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
 bool FusionGroups::mayPull(Operation *op, unsigned group) const {
   int64_t elements = std::max<int64_t>(numElements(op), 1);
   int64_t demand = demandOf(op, group);
-  if (demand <= elements)
+  if (demand <= elements || (gpu && isOfRows(op, group)))
     return true;
   if (isCostly(op))
     return false;
@@ -272,6 +274,22 @@ bool FusionGroups::mayPull(Operation *op, unsigned group) const {
       return false;
   }
   return true;
+}
+
+/// Whether `op` has one element for each row that the kernel goes on with.
+bool FusionGroups::isOfRows(Operation *op, unsigned group) const {
+  const auto &members = groups[group].members;
+  const auto *row = llvm::find_if(members, [](Operation *member) {
+    return fusionKind(member) == FusionKind::Row;
+  });
+  std::optional<ArrayRef<int64_t>> prefix;
+  if (row != members.end())
+    prefix = rowPrefix(*row);
+  ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
+  return prefix && !prefix->empty() && shape.size() >= prefix->size() &&
+         shape.take_front(prefix->size()) == *prefix &&
+         llvm::all_of(shape.drop_front(prefix->size()),
+                      [](int64_t extent) { return extent == 1; });
 }
 
 /// The kernel must go on row by row with what `op` makes of each row: its outer

@@ -38,6 +38,7 @@ private:
   bool mayJoin(mlir::Operation *op, unsigned group) const;
   bool mayPull(mlir::Operation *op, unsigned group) const;
   bool mayKeepRows(mlir::Operation *op, unsigned group) const;
+  bool isOfRows(mlir::Operation *op, unsigned group) const;
   bool mayKeepPlaces(mlir::Operation *op, unsigned group) const;
   llvm::SmallSetVector<mlir::Operation *, 16>
   dependentsOf(mlir::Operation *op, unsigned group) const;

@@ -26,6 +26,7 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   passes.push_back(createWriteTransposed());
   passes.push_back(createOrderProducts());
   passes.push_back(createMergeEqual());
+  passes.push_back(createPickElements());
   // Behind that: what is widened twice is not kept from one to the other.
   passes.push_back(createWidenFactors({gpu}));
   if (gpu) {

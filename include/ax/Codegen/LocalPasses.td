@@ -125,6 +125,16 @@ def OrderProducts : Pass<"axl-order-products"> {
 
 def MergeEqual : Pass<"axl-merge-equal"> {
   let summary = "Unused operations are removed, equal ones done once";
+  let description = [{
+    Floats that are widened and then narrowed to what they were are not used at all.
+  }];
+}
+def PickElements : Pass<"axl-pick-elements"> {
+  let summary = "A sum of which one term is not zero reads that element";
+  let description = [{
+    What a loss of shards selects by comparing all indices with a label is gathered,
+    where the index is in the shard, and 0 elsewhere.
+  }];
 }
 
 def WidenFactors : Pass<"axl-widen-factors"> {

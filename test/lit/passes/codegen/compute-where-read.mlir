@@ -176,3 +176,50 @@ axl.stage @doubled(%x: tensor<64x64xbf16>) {
   %z = ax.unary abs %v40 : tensor<64x64xf32> -> tensor<64x64xf32>
   axl.yield %y, %z : tensor<64x64xf32>, tensor<64x64xf32>
 }
+
+// As large as x, which others read, too: nobody writes the difference. Where x is
+// there for this alone, the difference is in memory instead.
+// CHECK-LABEL: axl.stage @norm
+// CHECK-COUNT-2: ax.binary sub
+// CHECK-LABEL: axl.stage @alone
+// CHECK-COUNT-1: ax.binary sub
+// CHECK-NOT: ax.binary sub
+axl.stage @norm(%a: tensor<64x64xf32>, %m: tensor<64x1xf32>, %y: tensor<64x64xf32>) {
+  %x = ax.unary exp %a : tensor<64x64xf32> -> tensor<64x64xf32>
+  %0 = ax.binary sub %x, %m : tensor<64x64xf32>, tensor<64x1xf32> -> tensor<64x64xf32>
+  %1 = ax.binary mul %0, %y : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %2 = ax.reduce sum %0 dims [0] : tensor<64x64xf32> -> tensor<64xf32>
+  %3 = ax.unary neg %x : tensor<64x64xf32> -> tensor<64x64xf32>
+  %4 = ax.reduce sum %x dims [0] : tensor<64x64xf32> -> tensor<64xf32>
+  axl.yield %1, %2, %3, %4 : tensor<64x64xf32>, tensor<64xf32>, tensor<64x64xf32>, tensor<64xf32>
+}
+axl.stage @alone(%a: tensor<64x64xf32>, %m: tensor<64x1xf32>, %y: tensor<64x64xf32>) {
+  %b = ax.unary erf %a : tensor<64x64xf32> -> tensor<64x64xf32>
+  %0 = ax.binary sub %b, %m : tensor<64x64xf32>, tensor<64x1xf32> -> tensor<64x64xf32>
+  %1 = ax.binary mul %0, %y : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %2 = ax.reduce sum %0 dims [0] : tensor<64x64xf32> -> tensor<64xf32>
+  axl.yield %1, %2 : tensor<64x64xf32>, tensor<64xf32>
+}
+
+// Two tensors are read instead of one: that is more, not less.
+// CHECK-LABEL: axl.stage @two
+// CHECK-COUNT-1: ax.binary add
+// CHECK-NOT: ax.binary add
+axl.stage @two(%a: tensor<64x64xbf16>, %b: tensor<64x64xf32>) {
+  %0 = ax.cast %a : tensor<64x64xbf16> -> tensor<64x64xf32>
+  %1 = ax.binary add %0, %b : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %2 = ax.unary neg %1 : tensor<64x64xf32> -> tensor<64x64xf32>
+  %3 = ax.unary exp %1 : tensor<64x64xf32> -> tensor<64x64xf32>
+  axl.yield %2, %3 : tensor<64x64xf32>, tensor<64x64xf32>
+}
+
+// A number is made once.
+// CHECK-LABEL: axl.stage @number
+// CHECK-COUNT-1: ax.unary neg
+// CHECK-NOT: ax.unary neg
+axl.stage @number(%s: tensor<f32>, %a: tensor<64x64xf32>, %b: tensor<64x64xf32>) {
+  %0 = ax.unary neg %s : tensor<f32> -> tensor<f32>
+  %1 = ax.binary mul %a, %0 : tensor<64x64xf32>, tensor<f32> -> tensor<64x64xf32>
+  %2 = ax.binary mul %b, %0 : tensor<64x64xf32>, tensor<f32> -> tensor<64x64xf32>
+  axl.yield %1, %2 : tensor<64x64xf32>, tensor<64x64xf32>
+}

@@ -113,3 +113,25 @@ axl.stage @other(%x: tensor<16x64xf32>, %y: tensor<64x64xf32>, %z: tensor<64x64x
   %3 = ax.binary add %2, %1 : tensor<64x64xf32>, tensor<64x1xf32> -> tensor<64x64xf32>
   axl.yield %3 : tensor<64x64xf32>
 }
+
+// A number of each row that another kernel reads, too, is a result of the kernel
+// that goes on with rows.
+// BOTH: axl.stage @statistics
+// CPU: axl.fusion
+// CPU: axl.fusion
+// CPU: axl.fusion
+// GPU: %[[F:.*]]:2 = axl.fusion
+// GPU: ax.reduce max
+// GPU: axl.fusion({{.*}}%[[F]]#0
+// GPU-NOT: axl.fusion
+// BOTH: axl.yield
+axl.stage @statistics(%x: tensor<64x32xf32>) {
+  %0 = ax.reduce sum %x dims [1] keep_dims : tensor<64x32xf32> -> tensor<64x1xf32>
+  %1 = ax.unary neg %0 : tensor<64x1xf32> -> tensor<64x1xf32>
+  %2 = ax.binary mul %x, %1 : tensor<64x32xf32>, tensor<64x1xf32> -> tensor<64x32xf32>
+  %3 = ax.reduce max %2 dims [1] keep_dims : tensor<64x32xf32> -> tensor<64x1xf32>
+  %4 = ax.binary sub %x, %3 : tensor<64x32xf32>, tensor<64x1xf32> -> tensor<64x32xf32>
+  %5 = ax.binary add %x, %1 : tensor<64x32xf32>, tensor<64x1xf32> -> tensor<64x32xf32>
+  %6 = ax.reduce sum %5 dims [0] : tensor<64x32xf32> -> tensor<32xf32>
+  axl.yield %4, %6 : tensor<64x32xf32>, tensor<32xf32>
+}

@@ -21,3 +21,19 @@ axl.stage @s(%x: tensor<4x8xf32>, %scale: tensor<8xf32>, %w: tensor<8x8xf32>) {
   %4 = ax.binary sub %3, %0 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
   axl.yield %4 : tensor<4x8xf32>
 }
+
+// A kernel of an early and a late result is where the late one was made: what it
+// reads besides does not come before what stands in between.
+// CHECK-LABEL: axl.stage @late
+// CHECK: ax.dot
+// CHECK: ax.dot
+// CHECK: axl.fusion
+// CHECK-NOT: ax.dot
+// CHECK: axl.yield
+axl.stage @late(%x: tensor<64x64xf32>, %y: tensor<64x64xf32>) {
+  %0 = ax.unary exp %x : tensor<64x64xf32> -> tensor<64x64xf32>
+  %1 = ax.dot %x, %y batch [] x [] contract [1] x [1] : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %2 = ax.dot %y, %y batch [] x [] contract [1] x [1] : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %3 = ax.binary add %0, %2 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  axl.yield %0, %1, %3 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+}
