@@ -5,7 +5,10 @@
 
 #include "CudaAttention.h"
 
+#include "ax/Support/CacheFolder.h"
 #include "ax/Support/Error.h"
+
+#include "llvm/Support/FormatVariadic.h"
 
 namespace ax::rt::cuda {
 
@@ -63,6 +66,12 @@ static llvm::Error checkDriver(const Cudnn &library) {
   return llvm::Error::success();
 }
 
+CudnnHandle::CudnnHandle(SharedCard card, std::shared_ptr<const Cudnn> library,
+                         const std::string &folder, const std::string &cardName)
+    : card(std::move(card)), library(std::move(library)),
+      plans(folder, llvm::formatv("{0}, cuDNN {1}", cardName,
+                                  this->library->cudnnGetVersion.function())) {}
+
 llvm::Expected<std::shared_ptr<const CudnnHandle>>
 CudnnHandle::create(const SharedCard &card) {
   llvm::Expected<std::shared_ptr<const Cudnn>> library = Cudnn::load();
@@ -70,7 +79,11 @@ CudnnHandle::create(const SharedCard &card) {
     return library.takeError();
   if (llvm::Error error = checkDriver(**library))
     return error;
-  std::shared_ptr<CudnnHandle> made(new CudnnHandle(card, std::move(*library)));
+  llvm::Expected<std::string> name = card->describe();
+  if (!name)
+    return name.takeError();
+  std::shared_ptr<CudnnHandle> made(
+      new CudnnHandle(card, std::move(*library), cacheFolder("cudnn"), *name));
   if (llvm::Error error = card->enter())
     return error;
   if (llvm::Error error =
@@ -84,12 +97,12 @@ CudnnHandle::create(const SharedCard &card) {
 }
 
 llvm::Expected<std::shared_ptr<const CudnnHandle>>
-CudnnHandle::describe(llvm::StringRef properties) {
+CudnnHandle::describe(llvm::StringRef properties, const std::string &folder) {
   llvm::Expected<std::shared_ptr<const Cudnn>> library = Cudnn::load();
   if (!library)
     return library.takeError();
   std::shared_ptr<CudnnHandle> made(
-      new CudnnHandle(nullptr, std::move(*library)));
+      new CudnnHandle(nullptr, std::move(*library), folder, properties.str()));
   if (llvm::Error error = made->library->call(
           &Cudnn::cudnnBackendCreateDescriptor,
           CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &made->description))

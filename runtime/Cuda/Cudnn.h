@@ -4,6 +4,7 @@
 #define AX_RUNTIME_CUDA_CUDNN_H
 
 #include "Card.h"
+#include "CudnnPlanCache.h"
 
 #include <cudnn_graph.h>
 #include <mutex>
@@ -47,9 +48,9 @@ public:
   create(const SharedCard &card);
   /// For a card that is not there, as cuDNN describes one
   /// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): plans can be made for it, and
-  /// not executed.
+  /// not executed. `folder`: where they are kept; empty: nowhere.
   static llvm::Expected<std::shared_ptr<const CudnnHandle>>
-  describe(llvm::StringRef properties);
+  describe(llvm::StringRef properties, const std::string &folder = "");
   ~CudnnHandle();
   CudnnHandle(const CudnnHandle &) = delete;
   CudnnHandle &operator=(const CudnnHandle &) = delete;
@@ -59,6 +60,7 @@ public:
   cudnnHandle_t get() const { return handle; }
   /// What describes the card; null where it is there.
   cudnnBackendDescriptor_t getDescription() const { return description; }
+  const CudnnPlanCache &getPlans() const { return plans; }
   /// Makes the card's context that of the calling thread, where there is one.
   llvm::Error enter() const {
     return card ? card->enter() : llvm::Error::success();
@@ -73,11 +75,12 @@ public:
                       CUstream stream) const;
 
 private:
-  CudnnHandle(SharedCard card, std::shared_ptr<const Cudnn> library)
-      : card(std::move(card)), library(std::move(library)) {}
+  CudnnHandle(SharedCard card, std::shared_ptr<const Cudnn> library,
+              const std::string &folder, const std::string &cardName);
 
   SharedCard card;
   std::shared_ptr<const Cudnn> library;
+  CudnnPlanCache plans;
   cudnnHandle_t handle = nullptr;
   cudnnBackendDescriptor_t description = nullptr;
   /// The handle is one thread's at a time, and has one stream.

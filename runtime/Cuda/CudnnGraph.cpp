@@ -3,6 +3,11 @@
 
 #include "CudnnGraph.h"
 
+#include "llvm/ADT/STLExtras.h"
+
+#include <optional>
+#include <type_traits>
+
 namespace ax::rt::cuda {
 
 Four packedStrides(const Four &sizes) {
@@ -43,6 +48,32 @@ llvm::Error CudnnDescriptor::setRaw(cudnnBackendAttributeName_t name,
 
 llvm::Error CudnnDescriptor::finalize() {
   return cudnn->getLibrary().call(&Cudnn::cudnnBackendFinalize, descriptor);
+}
+
+llvm::Expected<int64_t>
+CudnnDescriptor::getNumber(cudnnBackendAttributeName_t name) const {
+  int64_t number = 0, count = 0;
+  if (llvm::Error error = cudnn->getLibrary().call(
+          &Cudnn::cudnnBackendGetAttribute, descriptor, name, CUDNN_TYPE_INT64,
+          int64_t(1), &count, static_cast<void *>(&number)))
+    return error;
+  return number;
+}
+
+llvm::Expected<std::string>
+CudnnDescriptor::getText(cudnnBackendAttributeName_t name) const {
+  int64_t size = 0;
+  auto get = [&](int64_t most, void *to) {
+    return cudnn->getLibrary().call(&Cudnn::cudnnBackendGetAttribute,
+                                    descriptor, name, CUDNN_TYPE_CHAR, most,
+                                    &size, to);
+  };
+  if (llvm::Error error = get(0, nullptr))
+    return error;
+  std::string text(static_cast<size_t>(size), '\0');
+  if (llvm::Error error = get(size, text.data()))
+    return error;
+  return text;
 }
 
 llvm::Error CudnnPlan::execute(CUstream stream,
@@ -94,6 +125,7 @@ CudnnDescriptor *CudnnGraph::make(cudnnBackendDescriptorType_t type) {
     note(made.takeError());
     return nullptr;
   }
+  text += "\n" + std::to_string(type);
   return descriptors.emplace_back(std::move(*made)).get();
 }
 
@@ -102,15 +134,28 @@ void CudnnGraph::set(CudnnDescriptor *descriptor,
                      cudnnBackendAttributeName_t name,
                      cudnnBackendAttributeType_t type,
                      llvm::ArrayRef<T> values) {
-  if (failure.empty())
-    note(descriptor->set(name, type, values));
+  if (!failure.empty())
+    return;
+  text += " " + std::to_string(name);
+  // Handles are others in each run.
+  if constexpr (!std::is_pointer_v<T>)
+    for (T value : values)
+      text += ":" + std::to_string(static_cast<int64_t>(value));
+  note(descriptor->set(name, type, values));
 }
 
 void CudnnGraph::set(CudnnDescriptor *descriptor,
                      cudnnBackendAttributeName_t name,
                      const CudnnDescriptor *value) {
-  if (failure.empty())
-    note(descriptor->set(name, *value));
+  if (!failure.empty())
+    return;
+  auto number = llvm::find_if(descriptors,
+                              [&](const Descriptor &candidate) {
+                                return candidate.get() == value;
+                              }) -
+                descriptors.begin();
+  text += " " + std::to_string(name) + "=" + std::to_string(number);
+  note(descriptor->set(name, *value));
 }
 
 void CudnnGraph::finalize(CudnnDescriptor *descriptor) {
@@ -243,7 +288,54 @@ llvm::Expected<std::unique_ptr<CudnnPlan>> CudnnGraph::build() {
   finalize(graph);
   if (!failure.empty())
     return makeError(failureCode, failure);
-  return findPlan(*graph);
+  std::string whole = text;
+  if (std::optional<std::string> kept = cudnn->getPlans().find(whole)) {
+    auto plan = makePlan([&](CudnnDescriptor &made) -> llvm::Error {
+      if (llvm::Error error = made.set<char>(
+              CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+              llvm::ArrayRef(kept->data(), kept->size())))
+        return error;
+      cudnnBackendDescriptor_t card = cudnn->getDescription();
+      return card ? made.set<cudnnBackendDescriptor_t>(
+                        CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
+                        CUDNN_TYPE_BACKEND_DESCRIPTOR, card)
+                  : llvm::Error::success();
+    });
+    if (plan)
+      return plan;
+    // Another one takes its place.
+    llvm::consumeError(plan.takeError());
+  }
+  auto plan = findPlan(*graph);
+  if (!plan)
+    return plan.takeError();
+  llvm::Expected<std::string> said = (*plan)->describe();
+  if (said)
+    cudnn->getPlans().keep(whole, *said);
+  else
+    llvm::consumeError(said.takeError());
+  return plan;
+}
+
+llvm::Expected<std::unique_ptr<CudnnPlan>> CudnnGraph::makePlan(
+    llvm::function_ref<llvm::Error(CudnnDescriptor &)> setWhat) {
+  auto plan =
+      CudnnDescriptor::create(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  if (!plan)
+    return plan.takeError();
+  if (llvm::Error error = setWhat(**plan))
+    return error;
+  if (cudnnHandle_t handle = cudnn->get())
+    if (llvm::Error error = (*plan)->set<cudnnHandle_t>(
+            CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle))
+      return error;
+  if (llvm::Error error = (*plan)->finalize())
+    return error;
+  llvm::Expected<int64_t> bytes =
+      (*plan)->getNumber(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+  if (!bytes)
+    return bytes.takeError();
+  return std::make_unique<CudnnPlan>(cudnn, std::move(*plan), *bytes);
 }
 
 /// Of what the heuristic names the first that can be made: its order is that of
@@ -275,27 +367,14 @@ CudnnGraph::findPlan(const CudnnDescriptor &graph) {
   numFound = std::min(numFound, static_cast<int64_t>(found.size()));
   std::string why = "cuDNN: it knows no kernel for it";
   for (int64_t i = 0; i < numFound; ++i) {
-    auto plan =
-        CudnnDescriptor::create(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    if (!plan)
-      return plan.takeError();
-    llvm::Error error = (*plan)->set<cudnnBackendDescriptor_t>(
-        CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-        found[static_cast<size_t>(i)]);
-    if (cudnnHandle_t handle = cudnn->get(); handle && !error)
-      error = (*plan)->set<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-                                          CUDNN_TYPE_HANDLE, handle);
-    if (!error)
-      error = (*plan)->finalize();
-    int64_t bytes = 0, count = 0;
-    if (!error)
-      error = library.call(&Cudnn::cudnnBackendGetAttribute, (*plan)->get(),
-                           CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                           CUDNN_TYPE_INT64, int64_t(1), &count,
-                           static_cast<void *>(&bytes));
-    if (!error)
-      return std::make_unique<CudnnPlan>(cudnn, std::move(*plan), bytes);
-    why = llvm::toString(std::move(error));
+    auto plan = makePlan([&](CudnnDescriptor &made) {
+      return made.set<cudnnBackendDescriptor_t>(
+          CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+          CUDNN_TYPE_BACKEND_DESCRIPTOR, found[static_cast<size_t>(i)]);
+    });
+    if (plan)
+      return plan;
+    why = llvm::toString(plan.takeError());
   }
   return makeError(ExitCode::Unsupported, why);
 }

@@ -13,6 +13,7 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <array>
@@ -43,6 +44,9 @@ public:
     return setRaw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
   }
   llvm::Error finalize();
+  /// An attribute that is a number, or text.
+  llvm::Expected<int64_t> getNumber(cudnnBackendAttributeName_t name) const;
+  llvm::Expected<std::string> getText(cudnnBackendAttributeName_t name) const;
 
 private:
   llvm::Error setRaw(cudnnBackendAttributeName_t name,
@@ -62,6 +66,10 @@ public:
         workspaceBytes(workspaceBytes) {}
 
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
+  /// What the library makes the plan of again, on the same card.
+  llvm::Expected<std::string> describe() const {
+    return plan->getText(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+  }
   /// A tensor by its number, and where it is: on the card, or of a number the
   /// host's, which is read during the call.
   struct Argument {
@@ -113,6 +121,7 @@ public:
   /// x with its last two dimensions exchanged.
   Tensor transposed(const Tensor &x, cudnnDataType_t type);
 
+  /// Takes the plan that was kept for the same graph, if it is still one.
   /// Unsupported where cuDNN knows no kernel for it.
   llvm::Expected<std::unique_ptr<CudnnPlan>> build();
 
@@ -133,6 +142,9 @@ private:
   Tensor makeTensor(int64_t number, const Four &sizes, const Four &strides,
                     cudnnDataType_t type, bool isBetween, bool isScalar);
   void note(llvm::Error error);
+  /// A plan of an engine's configuration, or of what was kept.
+  llvm::Expected<std::unique_ptr<CudnnPlan>>
+  makePlan(llvm::function_ref<llvm::Error(CudnnDescriptor &)> setWhat);
   llvm::Expected<std::unique_ptr<CudnnPlan>>
   findPlan(const CudnnDescriptor &graph);
 
@@ -140,6 +152,8 @@ private:
   std::vector<Descriptor> descriptors;
   llvm::SmallVector<cudnnBackendDescriptor_t> operations;
   int64_t numBetween = 0;
+  /// All that was said, in order.
+  std::string text;
   std::string failure;
   ExitCode failureCode = ExitCode::Unsupported;
 };

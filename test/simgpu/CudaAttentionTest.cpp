@@ -5,7 +5,11 @@
 #include "AttentionSuite.h"
 #include "SimulatedBackend.h"
 
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
+#include <sys/stat.h>
 
 using namespace ax;
 using namespace ax::rt;
@@ -27,7 +31,12 @@ const AttentionShape small{2, 4, 2, 5, 5, 16};
 
 class AttentionRefusals : public ::testing::Test {
 protected:
-  AttentionRefusals() { startSimgpu(); }
+  // What other runs have kept is not looked for.
+  AttentionRefusals() {
+    setenv("AXOPT_CACHE", "/proc/none", 1);
+    startSimgpu();
+  }
+  ~AttentionRefusals() override { unsetenv("AXOPT_CACHE"); }
 
   void expect(const LibraryDesc &desc, const std::string &why) {
     ErrorDescription error = ProductRunner().refusal(desc);
@@ -131,6 +140,57 @@ TEST_F(AttentionRefusals, SaysThatSomethingIsTooOld) {
   checkAttention(runner, desc);
 }
 
+/// What is in files of the folder, by name, and which files these are.
+std::map<std::string, std::pair<uint64_t, std::string>>
+filesIn(const std::string &folder) {
+  std::map<std::string, std::pair<uint64_t, std::string>> files;
+  for (const auto &file : std::filesystem::directory_iterator(folder)) {
+    struct stat info = {};
+    EXPECT_EQ(stat(file.path().c_str(), &info), 0);
+    std::ifstream in(file.path());
+    files[file.path()] = {info.st_ino,
+                          std::string(std::istreambuf_iterator<char>(in), {})};
+  }
+  return files;
+}
+
+// Of attention and of its gradient. What is damaged, of another's, or no plan
+// to cuDNN, is made anew.
+TEST(AttentionPlans, AreKept) {
+  std::string cache = ::testing::TempDir() + "attention-plans";
+  std::filesystem::remove_all(cache);
+  setenv("AXOPT_CACHE", cache.c_str(), 1);
+  AttentionDesc desc = makeAttentionDesc(DType::BF16, small);
+  AttentionGradientDesc gradient = makeGradientDesc(desc);
+  auto run = [&] {
+    startSimgpu();
+    ProductRunner runner;
+    checkAttention(runner, desc);
+    checkGradient(runner, gradient);
+    return filesIn(cache + "/cudnn");
+  };
+  auto made = run();
+  EXPECT_EQ(made.size(), 2U);
+  EXPECT_EQ(run(), made);
+  for (const auto &[path, file] : made) {
+    const std::string &text = file.second;
+    std::string damaged = text, other = text;
+    damaged[text.size() - 3] ^= 1;
+    other[text.find("cuDNN")] = 'C';
+    for (const std::string &bad :
+         {damaged, other, std::string(), text.substr(0, text.size() / 2)}) {
+      std::ofstream(path) << bad;
+      auto again = run();
+      EXPECT_EQ(again.at(path).second, text);
+    }
+    // Whoever may write there could say what is run.
+    chmod(path.c_str(), 0666);
+    uint64_t written = filesIn(cache + "/cudnn").at(path).first;
+    EXPECT_NE(run().at(path).first, written);
+  }
+  unsetenv("AXOPT_CACHE");
+}
+
 /// All of cuDNN that attention, or its gradient, takes, and the first error.
 ErrorDescription runOne(bool isGradient,
                         const std::map<std::string, std::string> &settings) {
@@ -183,8 +243,9 @@ int failEveryCall(bool isGradient, int status) {
 }
 
 TEST_F(AttentionRefusals, EveryStatusAtEveryCall) {
-  // What makes a plan of an engine: there is another one.
-  constexpr int callsOfPlan = 4;
+  // What makes a plan of an engine, of which there is another one, and what
+  // asks for its text, which is only kept.
+  constexpr int callsOfPlan = 5 + 2;
   for (int status : {1001, 2000, 3000, 4000, 5000})
     EXPECT_EQ(failEveryCall(false, status), callsOfPlan);
   for (int status : {3001, 5000})

@@ -15,8 +15,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <sys/stat.h>
 
 using namespace ax;
 using namespace ax::rt;
@@ -124,6 +127,35 @@ TEST_F(CudnnPlanTest, RandomDescriptions) {
     AttentionDesc desc = attention.next();
     checkBackwards(makeGradientDesc(desc, attention.layout()));
   }
+}
+
+// What a plan says of itself is all of it.
+TEST_F(CudnnPlanTest, KeptPlansAreTaken) {
+  std::filesystem::path folder = ::testing::TempDir() + "cudnn-plans";
+  std::filesystem::remove_all(folder);
+  AttentionDesc desc =
+      makeAttentionDesc(DType::BF16, {16, 12, 12, 1024, 1024, 64},
+                        HeadLayout::Heads, /*causal=*/true);
+  std::set<uint64_t> made;
+  std::vector<int64_t> bytes;
+  for (int run = 0; run < 2; ++run) {
+    SharedCudnn keeping = llvm::cantFail(
+        CudnnHandle::describe(readDescription(), folder.string()));
+    auto forwards = planAttention(keeping, desc);
+    auto backwards = planAttentionGradient(keeping, makeGradientDesc(desc));
+    ASSERT_TRUE(forwards && backwards);
+    bytes.push_back((*forwards)->getWorkspaceBytes());
+    bytes.push_back((*backwards)->getWorkspaceBytes());
+    for (const auto &file : std::filesystem::directory_iterator(folder)) {
+      struct stat info = {};
+      ASSERT_EQ(stat(file.path().c_str(), &info), 0);
+      made.insert(info.st_ino);
+    }
+  }
+  // One that was refused would have been written anew.
+  EXPECT_EQ(made.size(), 2U);
+  EXPECT_EQ(bytes[0], bytes[2]);
+  EXPECT_EQ(bytes[1], bytes[3]);
 }
 
 TEST_F(CudnnPlanTest, WhatNoKernelIsForIsUnsupported) {

@@ -3,6 +3,8 @@
 
 #include "GpuWriter.h"
 
+#include "Emitter.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -63,11 +65,16 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
   if (group.isMany()) {
     kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({int32_t(threadsPerBlock), 1, 1}));
-    // Large blocks may have a multiprocessor's registers alone: else ptxas
-    // would rather spill than not have two of them there.
-    if (threadsPerBlock > 512)
+    // ptxas would rather spill than not have as many threads there as can be.
+    // Large blocks may have a multiprocessor's registers alone, and of a
+    // scatter's, which keep several addresses, there are fewer.
+    constexpr int64_t large = 512, ofScatter = 1536;
+    int64_t blocks = threadsPerBlock > large      ? 1
+                     : hasScattersInParts(fusion) ? ofScatter / threadsPerBlock
+                                                  : 0;
+    if (blocks > 0)
       kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      b.getI32IntegerAttr(1));
+                      b.getI32IntegerAttr(static_cast<int32_t>(blocks)));
     shareWritten(fusion, attributes);
   }
   kernel.setArgAttrsAttr(toArray(b.getContext(), attributes));

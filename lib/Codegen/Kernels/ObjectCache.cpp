@@ -5,15 +5,14 @@
 
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/OwnFile.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -36,27 +35,6 @@ uint64_t hashOf(Header header, llvm::StringRef keyAndCode) {
   header.hash = 0;
   std::string bytes(reinterpret_cast<const char *>(&header), sizeof(header));
   return llvm::xxh3_64bits(bytes + keyAndCode.str());
-}
-
-/// Returns a file's contents; nothing when there is none, or somebody else
-/// could have written it.
-std::unique_ptr<llvm::MemoryBuffer> readOwn(const std::string &path) {
-  // Non-blocking, or opening a pipe would wait for its writer.
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (fd < 0)
-    return nullptr;
-  struct stat info;
-  bool isOwn = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
-               (info.st_uid == ::geteuid() || info.st_uid == 0) &&
-               !(info.st_mode & (S_IWGRP | S_IWOTH));
-  std::unique_ptr<llvm::MemoryBuffer> result;
-  if (isOwn)
-    if (auto read = llvm::MemoryBuffer::getOpenFile(
-            fd, path, info.st_size, /*RequiresNullTerminator=*/false,
-            /*IsVolatile=*/true))
-      result = std::move(*read);
-  ::close(fd);
-  return result;
 }
 } // namespace
 
@@ -102,7 +80,7 @@ std::string ObjectCache::pathOf(const std::string &key) const {
 }
 
 std::optional<CachedObject> ObjectCache::find(const std::string &key) const {
-  std::unique_ptr<llvm::MemoryBuffer> file = readOwn(pathOf(key));
+  std::unique_ptr<llvm::MemoryBuffer> file = readOwnFile(pathOf(key));
   if (!file)
     return std::nullopt;
   llvm::StringRef bytes = file->getBuffer();

@@ -113,8 +113,9 @@ const Rule rules[] = {
     {ATTRIBUTE(ENGINEHEUR, MODE, HEUR_MODE), 1, true},
     {ATTRIBUTE(ENGINEHEUR, DEVICEPROP, BACKEND_DESCRIPTOR), 1, false,
      DESCRIPTOR(DEVICEPROP)},
-    {ATTRIBUTE(EXECUTION_PLAN, ENGINE_CONFIG, BACKEND_DESCRIPTOR), 1, true,
+    {ATTRIBUTE(EXECUTION_PLAN, ENGINE_CONFIG, BACKEND_DESCRIPTOR), 1, false,
      DESCRIPTOR(ENGINECFG)},
+    {ATTRIBUTE(EXECUTION_PLAN, JSON_REPRESENTATION, CHAR), any, false},
     {ATTRIBUTE(EXECUTION_PLAN, HANDLE, HANDLE), 1, false},
     {ATTRIBUTE(VARIANT_PACK, UNIQUE_IDS, INT64), any, true},
     {ATTRIBUTE(VARIANT_PACK, DATA_POINTERS, VOID_PTR), any, true},
@@ -279,6 +280,28 @@ static Node readNode(const Descriptor &from) {
   return made;
 }
 
+/// What a plan does: an engine's graph, or what another plan said of itself.
+static Fault readPlan(const Descriptor &from,
+                      std::shared_ptr<const Graph> &graph) {
+  if (from.has(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)) {
+    graph = from.other(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).graph;
+    return {};
+  }
+  if (!from.has(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION))
+    return {CUDNN_STATUS_BAD_PARAM, "the plan is of no engine"};
+  auto text = from.list<char>(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+  auto nodes = parseNodes(std::string(text.begin(), text.end()));
+  if (!nodes)
+    return {CUDNN_STATUS_BAD_PARAM, "what the plan is made of says nothing"};
+  for (const Node &node : *nodes)
+    if (Fault fault = node.check())
+      return fault;
+  auto made = std::make_shared<Graph>();
+  Fault fault = made->build(std::move(*nodes));
+  graph = std::move(made);
+  return fault;
+}
+
 static Fault checkPack(const Descriptor &pack) {
   auto numbers = pack.list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   if (static_cast<int64_t>(numbers.size()) !=
@@ -327,7 +350,7 @@ cudnnStatus_t Descriptor::finalize() {
         !has(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP))
       fault = {CUDNN_STATUS_BAD_PARAM, "there is no card to choose for"};
   } else if (type == DESCRIPTOR(EXECUTION_PLAN)) {
-    graph = other(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).graph;
+    fault = readPlan(*this, graph);
   } else if (type == DESCRIPTOR(VARIANT_PACK)) {
     fault = checkPack(*this);
   }

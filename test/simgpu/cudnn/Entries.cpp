@@ -185,13 +185,16 @@ SIMCUDNN_ENTRY cudnnStatus_t cudnnBackendGetAttribute(
   if (!found->isFinal)
     return refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
                   "the descriptor is not final");
+  bool isPlan = found->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
   bool isResults = found->type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR &&
                    name == CUDNN_ATTR_ENGINEHEUR_RESULTS;
-  bool isWorkspace = found->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR &&
-                     name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE;
-  if (!isResults && !isWorkspace)
+  bool isWorkspace = isPlan && name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE;
+  bool isText = isPlan && name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
+  if (!isResults && !isWorkspace && !isText)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "the attribute is not told here");
-  if (type != (isResults ? CUDNN_TYPE_BACKEND_DESCRIPTOR : CUDNN_TYPE_INT64))
+  if (type != (isResults     ? CUDNN_TYPE_BACKEND_DESCRIPTOR
+               : isWorkspace ? CUDNN_TYPE_INT64
+                             : CUDNN_TYPE_CHAR))
     return refuse(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE,
                   "the attribute is of another type");
   if (wanted < 0 || (isWorkspace && wanted != 1))
@@ -202,9 +205,16 @@ SIMCUDNN_ENTRY cudnnStatus_t cudnnBackendGetAttribute(
                   "the attribute's elements are nowhere");
   if (isResults)
     return findEngines(*found, wanted, count, values);
-  *static_cast<int64_t *>(values) = found->graph->workspaceBytes();
+  int64_t told = 1;
+  if (isText) {
+    std::string text = toText(*found->graph);
+    told = static_cast<int64_t>(text.size());
+    text.copy(static_cast<char *>(values), static_cast<size_t>(wanted));
+  } else {
+    *static_cast<int64_t *>(values) = found->graph->workspaceBytes();
+  }
   if (count)
-    *count = 1;
+    *count = told;
   return CUDNN_STATUS_SUCCESS;
 }
 

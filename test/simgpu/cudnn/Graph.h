@@ -5,6 +5,7 @@
 
 #include <cudnn_graph.h>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,10 @@ struct Graph {
   /// Bytes that its kernel wants beside the tensors.
   int64_t workspaceBytes() const;
 };
+
+/// A graph's operations as text, and what that says; nothing if it says none.
+std::string toText(const Graph &graph);
+std::optional<std::vector<Node>> parseNodes(const std::string &text);
 
 /// Does all of the graph. `places` has where each tensor is that is in memory
 /// or a number.
