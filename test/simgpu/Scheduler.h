@@ -138,7 +138,7 @@ private:
   Stream &choose(const std::vector<Stream *> &able);
   void runHead(Stream &stream);
   /// How often the host sleeps before it lets a starved stream work.
-  static constexpr int mostRests = 4;
+  static constexpr int mostRests = 100;
   /// Returns false where nothing can be done; `feeds`: by a starved stream,
   /// too.
   bool doWorkFor(Stream &stream, bool feeds);
