@@ -47,6 +47,48 @@ void setLibraryOperand(Operation *op, unsigned number, Value value) {
     library.getBody().getArgument(number).setType(value.getType());
 }
 
+/// How many numbers each sum of a product is of.
+static int64_t numTerms(Operation *product) {
+  if (auto linear = dyn_cast<LinearOp>(product))
+    return linear.getK();
+  auto dot = cast<DotOp>(product);
+  int64_t terms = 1;
+  for (int64_t dim : dot.getLhsContract())
+    terms *= tensorType(dot.getLhs()).getDimSize(dim);
+  return terms;
+}
+
+/// How many dimensions of the result are the second factor's.
+static int64_t numColumnDims(Operation *product) {
+  auto dot = dyn_cast<DotOp>(product);
+  return dot ? tensorType(dot.getRhs()).getRank() -
+                   static_cast<int64_t>(dot.getRhsBatch().size() +
+                                        dot.getRhsContract().size())
+             : 1;
+}
+
+bool hasFloat8Products(const GpuTarget &target) {
+  constexpr unsigned first = 89;
+  return target.capability >= first;
+}
+
+bool multipliesFloat8(Operation *op) {
+  Operation *product = getLibraryCore(op);
+  if (!isa_and_present<LinearOp, DotOp>(product))
+    return false;
+  Type a = tensorType(product->getOperand(0)).getElementType(),
+       b = tensorType(product->getOperand(1)).getElementType();
+  if (!ax::isFloat8(a) || !ax::isFloat8(b) ||
+      (isa<Float8E5M2Type>(a) && isa<Float8E5M2Type>(b)))
+    return false;
+  // A result that is written transposed keeps its last dimension.
+  RankedTensorType result = tensorType(product->getResult(0));
+  int64_t terms = numTerms(product);
+  return numColumnDims(product) > 0 && result.getNumElements() > 0 &&
+         terms > 0 && terms % float8Multiple == 0 &&
+         result.getShape().back() % float8Multiple == 0;
+}
+
 /// The activation as libraries do it.
 static rt::Activation activationOf(UnaryKind kind) {
   switch (kind) {
@@ -196,6 +238,7 @@ private:
   void finish(Contraction &contraction, OpOperand &a, OpOperand &b,
               rt::MatmulDesc &matmul) {
     contraction.needsMatrices = gpu;
+    contraction.needsFloat8Rows = gpu && isFloat8(contraction.aType);
     ContractionFault fault;
     auto made = toMatmul(contraction, fault);
     if (made) {
@@ -204,9 +247,14 @@ private:
       matmul.c = made->c;
       matmul.residual = made->residual;
     }
-    if (fault.a)
+    // Where the views of the factors begin counts, too.
+    auto begins = [&](size_t argument) {
+      return !contraction.needsFloat8Rows ||
+             call.arguments[argument].byteOffset % float8Multiple == 0;
+    };
+    if (fault.a || !begins(0))
       call.wantsDense.push_back(outside(a));
-    if (fault.b)
+    if (fault.b || !begins(1))
       call.wantsDense.push_back(outside(b));
     if (fault.residual)
       call.wantsDense.push_back(getResidual());
@@ -219,7 +267,8 @@ private:
     Contraction contraction;
     StridedView x = argument(linear.getXMutable());
     StridedView w = argument(linear.getWMutable());
-    contraction.factorType = dtypeOf(linear.getX());
+    contraction.aType = dtypeOf(linear.getX());
+    contraction.bType = dtypeOf(linear.getW());
     contraction.resultType = dtypeOf(linear.getResult());
     rt::TensorDesc c = result();
     rt::MatmulDesc matmul;
@@ -248,7 +297,8 @@ private:
     Contraction contraction;
     StridedView a = argument(dot.getLhsMutable());
     StridedView b = argument(dot.getRhsMutable());
-    contraction.factorType = dtypeOf(dot.getLhs());
+    contraction.aType = dtypeOf(dot.getLhs());
+    contraction.bType = dtypeOf(dot.getRhs());
     contraction.resultType = dtypeOf(dot.getResult());
     rt::TensorDesc c = result();
     int64_t next = 0;
