@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/Codegen.h"
 
+#include "Float8Products.h"
 #include "IndexedInputs.h"
-#include "Library.h"
 #include "StageBuilder.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"

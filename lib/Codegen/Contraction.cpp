@@ -141,7 +141,8 @@ std::optional<rt::MatmulDesc> toMatmul(const Contraction &contraction,
     fault.residual = contraction.hasResidual && !isAddend(desc.residual);
   }
   if (contraction.needsFloat8Rows) {
-    fault.a |= !hasFloat8Rows(desc.a);
+    fault.a |= !hasFloat8Rows(desc.a) ||
+               desc.c.sizes[desc.c.getRank() - 2] % float8Multiple != 0;
     fault.b |= !hasFloat8Rows(transposed(desc.b)) ||
                desc.b.sizes.back() % float8Multiple != 0;
   }

@@ -47,48 +47,6 @@ void setLibraryOperand(Operation *op, unsigned number, Value value) {
     library.getBody().getArgument(number).setType(value.getType());
 }
 
-/// How many numbers each sum of a product is of.
-static int64_t numTerms(Operation *product) {
-  if (auto linear = dyn_cast<LinearOp>(product))
-    return linear.getK();
-  auto dot = cast<DotOp>(product);
-  int64_t terms = 1;
-  for (int64_t dim : dot.getLhsContract())
-    terms *= tensorType(dot.getLhs()).getDimSize(dim);
-  return terms;
-}
-
-/// How many dimensions of the result are the second factor's.
-static int64_t numColumnDims(Operation *product) {
-  auto dot = dyn_cast<DotOp>(product);
-  return dot ? tensorType(dot.getRhs()).getRank() -
-                   static_cast<int64_t>(dot.getRhsBatch().size() +
-                                        dot.getRhsContract().size())
-             : 1;
-}
-
-bool hasFloat8Products(const GpuTarget &target) {
-  constexpr unsigned first = 89;
-  return target.capability >= first;
-}
-
-bool multipliesFloat8(Operation *op) {
-  Operation *product = getLibraryCore(op);
-  if (!isa_and_present<LinearOp, DotOp>(product))
-    return false;
-  Type a = tensorType(product->getOperand(0)).getElementType(),
-       b = tensorType(product->getOperand(1)).getElementType();
-  if (!ax::isFloat8(a) || !ax::isFloat8(b) ||
-      (isa<Float8E5M2Type>(a) && isa<Float8E5M2Type>(b)))
-    return false;
-  // A result that is written transposed keeps its last dimension.
-  RankedTensorType result = tensorType(product->getResult(0));
-  int64_t terms = numTerms(product);
-  return numColumnDims(product) > 0 && result.getNumElements() > 0 &&
-         terms > 0 && terms % float8Multiple == 0 &&
-         result.getShape().back() % float8Multiple == 0;
-}
-
 /// The activation as libraries do it.
 static rt::Activation activationOf(UnaryKind kind) {
   switch (kind) {

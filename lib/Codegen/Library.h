@@ -6,7 +6,6 @@
 #include "StridedView.h"
 #include "ax/Local/Local.h"
 #include "ax/Runtime/LibraryOps.h"
-#include "ax/Support/Target.h"
 
 namespace ax::codegen {
 
@@ -18,19 +17,6 @@ inline bool isLibraryOp(mlir::Operation *op) { return getLibraryCore(op); }
 LibraryOp wrapInLibrary(mlir::Operation *op);
 /// Makes `value` operand `number` of the library operation `op`.
 void setLibraryOperand(mlir::Operation *op, unsigned number, mlir::Value value);
-
-/// Whether cuBLASLt multiplies factors of eight bits on all cards that code for
-/// the target runs on.
-bool hasFloat8Products(const GpuTarget &target);
-/// Whether cuBLASLt, on such cards, multiplies the factors of `op` as
-/// they are, in eight bits: a product of two of which one at least is f8E4M3FN,
-/// whose sums have a multiple of 16 terms, as has the last dimension of the
-/// result, which is one of the second factor.
-bool multipliesFloat8(mlir::Operation *op);
-
-/// Marks a product whose factors have eight bits in the plan, and more for a
-/// GPU's library.
-inline constexpr llvm::StringLiteral kWidened = "axl.widened";
 
 /// A library operation on values in memory.
 struct LibraryCall {

@@ -1,5 +1,6 @@
 //===- OrderProducts.cpp - Operands that libraries can read ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Float8Products.h"
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"

@@ -140,9 +140,8 @@ def WidenFactors : Pass<"axl-widen-factors"> {
   let description = [{
     Of Linears and products: f32 for processors, bf16 for GPUs, which both have all
     of these numbers; the sums are f32 as before. With `float8` factors stay that
-    cuBLASLt multiplies as they are: one is f8E4M3FN at least, and both the terms of
-    a sum and the last dimension of the result, which is one of the second factor,
-    are multiples of 16.
+    cuBLASLt multiplies as they are: one is f8E4M3FN at least, and the terms of a
+    sum, rows of the result and columns in its last dimension are multiples of 16.
   }];
   let options = [
     Option<"gpu", "gpu", "bool", "false", "bf16, and not f32">,
