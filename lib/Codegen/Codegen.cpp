@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/Codegen.h"
 
+#include "Float8Products.h"
 #include "IndexedInputs.h"
 #include "StageBuilder.h"
 #include "ax/Cost/OpCost.h"
@@ -13,6 +14,7 @@
 #include "ax/Interpreter/Elements.h"
 #include "ax/Interpreter/FoldedWeights.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/JoinFirst.h"
 
 using namespace mlir;
 
@@ -91,6 +93,7 @@ public:
     for (auto [stage, ops] :
          llvm::zip_equal(stages, localProgram.getBody().getOps<LocalStageOp>()))
       sources.push_back(prepare(stage, ops));
+    tellWidened();
     if (options.allWeights)
       addUnusedWeights();
     if (llvm::Error error = compileKernels())
@@ -104,6 +107,24 @@ public:
   }
 
 private:
+  /// What was multiplied in eight bits on another card, or in another shape.
+  void tellWidened() {
+    SmallVector<std::string> names;
+    local->walk([&](Operation *op) {
+      if (op->hasAttr(kWidened))
+        names.push_back(getNodeName(op).str());
+    });
+    if (names.empty() || !options.onWidened)
+      return;
+    const GpuTarget &target = *options.target.getGpu();
+    options.onWidened(
+        "factors of eight bits are multiplied as bf16, which gives the same: " +
+        (hasFloat8Products(target)
+             ? "cuBLASLt has no products in eight bits of such shapes: "
+             : target.architecture() + " has no products in eight bits: ") +
+        joinFirst(names));
+  }
+
   rt::Port portOf(Type type, std::string name) {
     auto tensor = cast<RankedTensorType>(type);
     rt::Port port;

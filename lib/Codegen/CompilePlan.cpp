@@ -6,6 +6,8 @@
 
 #include "llvm/Support/FileSystem.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace ax::codegen {
@@ -41,6 +43,7 @@ llvm::Expected<rt::CompiledPlan>
 compilePlan(PlanOp plan, llvm::ArrayRef<llvm::StringRef> programs,
             llvm::ArrayRef<Target> targets, Options options) {
   rt::CompiledPlan result;
+  auto onWidened = std::move(options.onWidened);
   for (auto state : plan.getBody().getOps<StateOp>()) {
     result.states.push_back(state.getSymName().str());
     result.isTraining |= state.getTrainable();
@@ -49,6 +52,11 @@ compilePlan(PlanOp plan, llvm::ArrayRef<llvm::StringRef> programs,
     rt::TargetPrograms &made = result.targets.emplace_back();
     made.target = target.toCode();
     options.target = target;
+    std::set<std::string> told;
+    options.onWidened = [&](const std::string &text) {
+      if (onWidened && told.insert(text).second)
+        onWidened(text);
+    };
     for (auto program : plan.getBody().getOps<ProgramOp>()) {
       if (!llvm::is_contained(programs, program.getSymName()))
         continue;

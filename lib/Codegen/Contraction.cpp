@@ -52,13 +52,24 @@ static bool hasRows(const rt::TensorDesc &tensor) {
          tensor.strides[rank - 2] >= tensor.sizes[rank - 1];
 }
 
-static bool isMatrix(rt::TensorDesc tensor) {
-  if (hasRows(tensor))
-    return true;
+/// Whether the last dimension is contiguous, and all that is along others
+/// begins where a library wants it.
+static bool hasFloat8Rows(const rt::TensorDesc &tensor) {
+  bool result = tensor.strides.back() == 1;
+  for (size_t i = 0; i + 1 < tensor.sizes.size(); ++i)
+    result &= tensor.sizes[i] == 1 || tensor.strides[i] % float8Multiple == 0;
+  return result;
+}
+
+static rt::TensorDesc transposed(rt::TensorDesc tensor) {
   int64_t rank = tensor.getRank();
   std::swap(tensor.sizes[rank - 1], tensor.sizes[rank - 2]);
   std::swap(tensor.strides[rank - 1], tensor.strides[rank - 2]);
-  return hasRows(tensor);
+  return tensor;
+}
+
+static bool isMatrix(const rt::TensorDesc &tensor) {
+  return hasRows(tensor) || hasRows(transposed(tensor));
 }
 
 static bool isAddend(const rt::TensorDesc &tensor) {
@@ -83,7 +94,8 @@ std::optional<rt::MatmulDesc> toMatmul(const Contraction &contraction,
   ContractionDim row = takeInner(m, batch), column = takeInner(n, batch);
 
   rt::MatmulDesc desc;
-  desc.a.dtype = desc.b.dtype = contraction.factorType;
+  desc.a.dtype = contraction.aType;
+  desc.b.dtype = contraction.bType;
   desc.c.dtype = desc.residual.dtype = contraction.resultType;
   auto append = [](rt::TensorDesc &tensor, int64_t size, int64_t stride) {
     bool has = stride >= 0;
@@ -127,6 +139,12 @@ std::optional<rt::MatmulDesc> toMatmul(const Contraction &contraction,
     fault.a |= !isMatrix(desc.a);
     fault.b |= !isMatrix(desc.b);
     fault.residual = contraction.hasResidual && !isAddend(desc.residual);
+  }
+  if (contraction.needsFloat8Rows) {
+    fault.a |= !hasFloat8Rows(desc.a) ||
+               desc.c.sizes[desc.c.getRank() - 2] % float8Multiple != 0;
+    fault.b |= !hasFloat8Rows(transposed(desc.b)) ||
+               desc.b.sizes.back() % float8Multiple != 0;
   }
   if (fault.a || fault.b || fault.residual)
     return std::nullopt;

@@ -19,12 +19,21 @@ struct ContractionDim {
 
 struct Contraction {
   llvm::SmallVector<ContractionDim> batch, m, n, k;
-  DType factorType = DType::F32, resultType = DType::F32;
+  DType aType = DType::F32, bType = DType::F32, resultType = DType::F32;
   bool hasResidual = false;
   /// Of a factor rows lie one behind another, or columns, and none is repeated;
   /// of the residual rows do, or all are one.
   bool needsMatrices = false;
+  /// What is summed over lies innermost in both factors, and is in pieces that
+  /// begin at multiples of `float8Multiple` elements; the result of each matrix
+  /// has such numbers of rows and columns.
+  bool needsFloat8Rows = false;
 };
+
+/// Of factors of eight bits that cuBLASLt takes, rows and columns of the result
+/// and terms of a sum are multiples of it, and so are the bytes where these
+/// begin.
+inline constexpr int64_t float8Multiple = 16;
 
 /// Which operand stands in the way.
 struct ContractionFault {

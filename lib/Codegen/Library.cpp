@@ -196,6 +196,7 @@ private:
   void finish(Contraction &contraction, OpOperand &a, OpOperand &b,
               rt::MatmulDesc &matmul) {
     contraction.needsMatrices = gpu;
+    contraction.needsFloat8Rows = gpu && isFloat8(contraction.aType);
     ContractionFault fault;
     auto made = toMatmul(contraction, fault);
     if (made) {
@@ -204,9 +205,14 @@ private:
       matmul.c = made->c;
       matmul.residual = made->residual;
     }
-    if (fault.a)
+    // Where the views of the factors begin counts, too.
+    auto begins = [&](size_t argument) {
+      return !contraction.needsFloat8Rows ||
+             call.arguments[argument].byteOffset % float8Multiple == 0;
+    };
+    if (fault.a || !begins(0))
       call.wantsDense.push_back(outside(a));
-    if (fault.b)
+    if (fault.b || !begins(1))
       call.wantsDense.push_back(outside(b));
     if (fault.residual)
       call.wantsDense.push_back(getResidual());
@@ -219,7 +225,8 @@ private:
     Contraction contraction;
     StridedView x = argument(linear.getXMutable());
     StridedView w = argument(linear.getWMutable());
-    contraction.factorType = dtypeOf(linear.getX());
+    contraction.aType = dtypeOf(linear.getX());
+    contraction.bType = dtypeOf(linear.getW());
     contraction.resultType = dtypeOf(linear.getResult());
     rt::TensorDesc c = result();
     rt::MatmulDesc matmul;
@@ -248,7 +255,8 @@ private:
     Contraction contraction;
     StridedView a = argument(dot.getLhsMutable());
     StridedView b = argument(dot.getRhsMutable());
-    contraction.factorType = dtypeOf(dot.getLhs());
+    contraction.aType = dtypeOf(dot.getLhs());
+    contraction.bType = dtypeOf(dot.getRhs());
     contraction.resultType = dtypeOf(dot.getResult());
     rt::TensorDesc c = result();
     int64_t next = 0;

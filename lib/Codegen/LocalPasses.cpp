@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/LocalPasses.h"
 
+#include "Float8Products.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
@@ -12,7 +14,7 @@ namespace ax::codegen {
 std::vector<std::unique_ptr<Pass>>
 stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   std::vector<std::unique_ptr<Pass>> passes;
-  bool gpu = target.has_value();
+  bool gpu = target.has_value(), float8 = gpu && hasFloat8Products(*target);
   if (gpu) {
     passes.push_back(createComposeAttention({/*cudnn=*/target->hasCudnn}));
     passes.push_back(createComposeChecks());
@@ -24,11 +26,11 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   passes.push_back(createJoinEpilogues({gpu}));
   passes.push_back(createChannelsLast());
   passes.push_back(createWriteTransposed());
-  passes.push_back(createOrderProducts());
+  passes.push_back(createOrderProducts({float8}));
   passes.push_back(createMergeEqual());
   passes.push_back(createPickElements());
   // Behind that: what is widened twice is not kept from one to the other.
-  passes.push_back(createWidenFactors({gpu}));
+  passes.push_back(createWidenFactors({gpu, float8}));
   if (gpu) {
     passes.push_back(createSplitReductions());
     passes.push_back(createComputeWhereRead());

@@ -1,5 +1,6 @@
 //===- OrderProducts.cpp - Operands that libraries can read ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Float8Products.h"
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
@@ -27,6 +28,19 @@ static bool suitsProduct(Value operand, ArrayRef<int64_t> batch,
   return !llvm::is_contained(batch, last);
 }
 
+/// Whether the last dimensions, and no others, are summed over, in this order,
+/// and the first ones are a batch.
+static bool isInnermost(Value operand, ArrayRef<int64_t> batch,
+                        ArrayRef<int64_t> contract) {
+  auto isRun = [](ArrayRef<int64_t> dims, int64_t first) {
+    return llvm::equal(
+        dims, llvm::seq(first, first + static_cast<int64_t>(dims.size())));
+  };
+  return isRun(batch, 0) &&
+         isRun(contract, tensorType(operand).getRank() -
+                             static_cast<int64_t>(contract.size()));
+}
+
 namespace {
 
 /// One operand of a product: which of its dimensions are what.
@@ -35,33 +49,49 @@ struct Order {
 };
 
 struct OrderProductsPass : codegen::impl::OrderProductsBase<OrderProductsPass> {
+  using OrderProductsBase::OrderProductsBase;
+
   void runOnOperation() override {
-    forEachStage(getOperation(), [](LocalStageOp stage) {
-      for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
-        if (auto dot = dyn_cast_if_present<DotOp>(getLibraryCore(&op)))
-          order(&op, dot);
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
+      for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
+        bool innermost = float8 && multipliesFloat8(&op);
+        Operation *product = getLibraryCore(&op);
+        if (auto dot = dyn_cast_if_present<DotOp>(product))
+          order(&op, dot, innermost);
+        else if (auto linear = dyn_cast_if_present<LinearOp>(product))
+          if (innermost)
+            order(&op, linear);
+      }
     });
   }
 
   /// `op` is the product, or holds it.
-  static void order(Operation *op, DotOp dot) {
-    if (auto lhs =
-            transposeOperand(op, 0, dot.getLhsBatch(), dot.getLhsContract())) {
+  static void order(Operation *op, DotOp dot, bool innermost) {
+    if (auto lhs = transposeOperand(op, 0, dot.getLhsBatch(),
+                                    dot.getLhsContract(), innermost)) {
       dot.setLhsBatch(lhs->batch);
       dot.setLhsContract(lhs->contract);
     }
-    if (auto rhs =
-            transposeOperand(op, 1, dot.getRhsBatch(), dot.getRhsContract())) {
+    if (auto rhs = transposeOperand(op, 1, dot.getRhsBatch(),
+                                    dot.getRhsContract(), innermost)) {
       dot.setRhsBatch(rhs->batch);
       dot.setRhsContract(rhs->contract);
     }
   }
+  /// What a Linear sums over lies innermost in x.
+  static void order(Operation *op, LinearOp linear) {
+    if (!linear.getTransposeW() &&
+        transposeOperand(op, 1, {}, {0}, /*innermost=*/true))
+      linear.setTransposeW(true);
+  }
 
   static std::optional<Order> transposeOperand(Operation *op, unsigned number,
                                                ArrayRef<int64_t> batch,
-                                               ArrayRef<int64_t> contract) {
+                                               ArrayRef<int64_t> contract,
+                                               bool innermost) {
     Value operand = op->getOperand(number);
-    if (suitsProduct(operand, batch, contract))
+    if (innermost ? isInnermost(operand, batch, contract)
+                  : suitsProduct(operand, batch, contract))
       return std::nullopt;
     RankedTensorType type = tensorType(operand);
     SmallVector<int64_t> permutation(batch), sizes;

@@ -3,9 +3,11 @@
 //
 // A product of two numbers of eight bits is exact in f32, and each of them in
 // bf16. So a library that has products of wider types alone gives what one for
-// these would that sums up in f32.
+// these would that sums up in f32. Where a GPU's library has one, products
+// whose shapes fit it stay.
 //
 //===----------------------------------------------------------------------===//
+#include "Float8Products.h"
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
@@ -29,21 +31,25 @@ struct WidenFactorsPass : codegen::impl::WidenFactorsBase<WidenFactorsPass> {
     Type wide = gpu ? Type(types.getBF16Type()) : Type(types.getF32Type());
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
-        if (isa_and_present<LinearOp, DotOp>(getLibraryCore(&op)))
-          widen(&op, wide);
+        if (isa_and_present<LinearOp, DotOp>(getLibraryCore(&op)) &&
+            !(float8 && multipliesFloat8(&op)))
+          widen(&op, wide, gpu);
     });
   }
 
-  static void widen(Operation *op, Type wide) {
+  static void widen(Operation *op, Type wide, bool isMarked) {
     constexpr unsigned numFactors = 2;
     OpBuilder builder(op);
     for (unsigned i = 0; i < numFactors; ++i) {
       Value factor = op->getOperand(i);
       RankedTensorType type = tensorType(factor);
-      if (isFloat8(type.getElementType()))
-        setLibraryOperand(
-            op, i,
-            CastOp::create(builder, op->getLoc(), type.clone(wide), factor));
+      if (!isFloat8(type.getElementType()))
+        continue;
+      setLibraryOperand(
+          op, i,
+          CastOp::create(builder, op->getLoc(), type.clone(wide), factor));
+      if (isMarked)
+        op->setAttr(kWidened, builder.getUnitAttr());
     }
   }
 };

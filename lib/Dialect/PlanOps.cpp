@@ -27,9 +27,14 @@ static LogicalResult checkLayout(Operation *op, Type type, StringRef what) {
   LayoutsOnMesh &known = KnownLayouts::get(op->getContext()).on(mesh);
   if (known.soundTypes.contains(type))
     return success();
-  if (auto fault = sharding::findFault(layout.resolve(tensor.getShape(), mesh),
-                                       tensor.getShape().vec(), mesh))
+  sharding::Layout resolved = layout.resolve(tensor.getShape(), mesh);
+  if (auto fault = sharding::findFault(resolved, tensor.getShape().vec(), mesh))
     return op->emitOpError() << what << " " << tensor << ": " << *fault;
+  // No rule makes such, and no exchange sums them up.
+  if (isFloat8(tensor.getElementType()) && !resolved.partial.empty() &&
+      resolved.partialKind == sharding::ReduceKind::Sum)
+    return op->emitOpError()
+           << what << " " << tensor << ": floats of eight bits are no addends";
   known.soundTypes.insert(type);
   return success();
 }

@@ -29,6 +29,7 @@ llvm::Error driver::writeCompiled(mlir::ModuleOp module,
   if (!text)
     return text.takeError();
   how.cacheDir = codegen::usableCache("", warn);
+  how.onWidened = warn;
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   std::vector<llvm::StringRef> names;
   for (auto program : plan.getBody().getOps<ProgramOp>())

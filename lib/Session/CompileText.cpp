@@ -32,6 +32,7 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
   how.cacheDir = codegen::usableCache(options.cacheDir, options.warn);
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   how.separateKernels = options.separateKernels;
+  how.onWidened = options.warn;
   bool isTold = false;
   if (options.note)
     how.onMany = [&](int64_t count) {

@@ -17,11 +17,12 @@ namespace {
 /// Rows that one thread makes at a time.
 constexpr int64_t blockRows = 16;
 
-/// A product of T; R is the type of the bias, the residual and the result.
-template <typename T, typename R>
+/// A product of A and B; R is the type of the bias, the residual and the
+/// result.
+template <typename A, typename R, typename B = A>
 class PlainMatmul : public CpuOp {
 public:
-  using S = SumType<T>;
+  using S = SumType<A>;
 
   explicit PlainMatmul(MatmulDesc descIn)
       : desc(std::move(descIn)), rank(desc.c.sizes.size()),
@@ -35,8 +36,8 @@ public:
   }
 
   llvm::Error execute(void *const *arguments, void *workspace) override {
-    const T *a = static_cast<const T *>(arguments[0]);
-    const T *b = static_cast<const T *>(arguments[1]);
+    const A *a = static_cast<const A *>(arguments[0]);
+    const B *b = static_cast<const B *>(arguments[1]);
     int next = 2;
     const R *bias =
         desc.hasBias ? static_cast<const R *>(arguments[next++]) : nullptr;
@@ -72,7 +73,7 @@ private:
     return view.strides[rank - 1];
   }
 
-  void runBatch(const T *a, const T *b, const R *bias, const R *residual, R *c,
+  void runBatch(const A *a, const B *b, const R *bias, const R *residual, R *c,
                 S *workspace) {
     parallelFor(k, 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
@@ -94,7 +95,7 @@ private:
                 });
   }
 
-  void runRows(int64_t first, const T *a, const S *b, const R *bias,
+  void runRows(int64_t first, const A *a, const S *b, const R *bias,
                const R *residual, R *c, S *scratch) {
     int64_t rows = std::min(blockRows, m - first);
     S *wide = scratch, *sums = scratch + blockRows * k;
@@ -124,13 +125,33 @@ private:
   int64_t threads = 1;
 };
 
+/// What `prepareProducts` makes an operation of.
+template <typename T, typename R>
+using OfOneType = PlainMatmul<T, R>;
+
+template <typename A, typename B>
+ExpectedCpuOp ofFloat8(const MatmulDesc &desc) {
+  return std::make_unique<PlainMatmul<A, float, B>>(desc);
+}
+
+/// Factors of eight bits, whose types may differ.
+ExpectedCpuOp prepareFloat8(const MatmulDesc &desc) {
+  bool isWideA = desc.a.dtype == DType::F8E5M2;
+  if (desc.b.dtype == DType::F8E5M2)
+    return isWideA ? ofFloat8<Float8E5M2, Float8E5M2>(desc)
+                   : ofFloat8<Float8E4M3FN, Float8E5M2>(desc);
+  return isWideA ? ofFloat8<Float8E5M2, Float8E4M3FN>(desc)
+                 : ofFloat8<Float8E4M3FN, Float8E4M3FN>(desc);
+}
+
 } // namespace
 
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc) {
   if (!isSupported(desc.c.dtype, desc.activation))
     return makeError(ExitCode::Unsupported, "no such matrix product");
-  return prepareProducts<PlainMatmul>(collapse(desc), desc.a.dtype,
-                                      desc.c.dtype);
+  if (isFloat8(desc.a.dtype))
+    return prepareFloat8(collapse(desc));
+  return prepareProducts<OfOneType>(collapse(desc), desc.a.dtype, desc.c.dtype);
 }
 
 } // namespace ax::rt

@@ -38,6 +38,10 @@ std::optional<ColumnMatrix> asFactor(DType dtype, Dim rows, Dim columns) {
   return matrix;
 }
 
+/// Of factors of eight bits, what columns of the result and terms of a sum are
+/// multiples of, and the bytes of which beginnings of rows are.
+constexpr int64_t float8Multiple = 16;
+
 class Translator {
 public:
   explicit Translator(const MatmulDesc &desc)
@@ -46,6 +50,8 @@ public:
   /// Returns what cuBLASLt does not do; empty: it does it.
   std::string findObstacle() const {
     DType factor = desc.a.dtype, sum = desc.c.dtype;
+    if (isFloat8(factor))
+      return findObstacleOfFloat8();
     bool isNarrow = factor == DType::F16 || factor == DType::BF16;
     if (!isNarrow && factor != DType::F32 && factor != DType::F64)
       return "products of integers are none of its";
@@ -60,13 +66,7 @@ public:
       return "its GELU has fewer digits than f64";
     if (desc.hasResidual && desc.activation != Activation::None)
       return "it adds before an activation, and not behind it";
-    if (desc.a.sizes[inner] == 0)
-      return "it has no sums of nothing";
-    for (const TensorDesc *view : {&desc.a, &desc.b, &desc.c})
-      for (int64_t size : view->sizes)
-        if (size > INT32_MAX)
-          return "a dimension is too large for it";
-    return "";
+    return findObstacleOfSizes();
   }
 
   /// Nothing where a matrix lies in no way that cuBLASLt knows.
@@ -86,12 +86,49 @@ public:
     product.c = *c;
     product.d = *d;
     addBatches(product);
+    if (isFloat8(desc.a.dtype) && !areAligned(product))
+      return std::nullopt;
     return product;
   }
 
 private:
+  std::string findObstacleOfSizes() const {
+    if (desc.a.sizes[inner] == 0)
+      return "it has no sums of nothing";
+    for (const TensorDesc *view : {&desc.a, &desc.b, &desc.c})
+      for (int64_t size : view->sizes)
+        if (size > INT32_MAX)
+          return "a dimension is too large for it";
+    return "";
+  }
+  /// In which order factors are to lie depends on the card: the library says
+  /// it.
+  std::string findObstacleOfFloat8() const {
+    if (desc.a.dtype == DType::F8E5M2 && desc.b.dtype == DType::F8E5M2)
+      return "one of two factors of eight bits is f8E4M3FN";
+    if (desc.hasBias || desc.activation != Activation::None)
+      return "it does neither a bias nor an activation in f32 along with "
+             "factors of eight bits";
+    if (desc.a.sizes[inner] % float8Multiple != 0 ||
+        desc.b.sizes[inner] % float8Multiple != 0)
+      return "of factors of eight bits, the columns of the result and what is "
+             "summed over are multiples of 16";
+    return findObstacleOfSizes();
+  }
   static Dim dim(const TensorDesc &view, size_t d) {
     return {view.sizes[d], view.strides[d]};
+  }
+  static bool areAligned(const ColumnProduct &product) {
+    auto isAligned = [](int64_t bytes) { return bytes % float8Multiple == 0; };
+    bool result = true;
+    for (const ColumnMatrix *matrix :
+         {&product.a, &product.b, &product.c, &product.d})
+      for (int64_t step : {matrix->leading, matrix->batchStride})
+        result &= isAligned(step * byteSize(matrix->dtype));
+    for (const ColumnProduct::Call &call : product.calls)
+      for (int64_t bytes : {call.a, call.b, call.c, call.d})
+        result &= isAligned(bytes);
+    return result;
   }
   static int64_t batchStride(const TensorDesc &view, size_t d) {
     return view.sizes[d] == 1 ? 0 : view.strides[d];
@@ -146,6 +183,8 @@ llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc) {
       if (std::optional<ColumnProduct> product = Translator(*form).translate())
         return *product;
     obstacle = "neither rows nor columns of a matrix lie one behind another";
+    if (isFloat8(desc.a.dtype))
+      obstacle += ", or they do not begin at multiples of 16 bytes";
   }
   return makeErrorf(ExitCode::Unsupported, "cuBLASLt: {0}", obstacle);
 }

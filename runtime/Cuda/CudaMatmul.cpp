@@ -95,6 +95,10 @@ public:
       return CUDA_R_16BF;
     case DType::F64:
       return CUDA_R_64F;
+    case DType::F8E4M3FN:
+      return CUDA_R_8F_E4M3;
+    case DType::F8E5M2:
+      return CUDA_R_8F_E5M2;
     default:
       return CUDA_R_32F;
     }
@@ -141,8 +145,11 @@ public:
         return error;
     if (llvm::Error error = describe())
       return error;
-    for (uint32_t alignment : {fastAlignment, elementBytes(desc.a)})
-      if (llvm::Error error = choose(alignment, choice))
+    if (llvm::Error error = choose(fastAlignment, choice))
+      return error;
+    // It has no products of eight bits that are aligned less.
+    if (!isFloat8(desc.a.dtype))
+      if (llvm::Error error = choose(elementBytes(desc.a), choice))
         return error;
     for (const Algorithm &algorithm : algorithms)
       workspaceBytes = std::max(workspaceBytes, roomFor(algorithm));
@@ -164,7 +171,10 @@ public:
           llvm::find_if(algorithms, [&](const Algorithm &a) {
             return bits % a.alignment == 0;
           });
-      assert(algorithm != algorithms.end() && "elements are aligned");
+      if (algorithm == algorithms.end())
+        return makeError(ExitCode::RunFailed,
+                         "operands of a product of eight bits are not aligned "
+                         "to 16 bytes");
       if (llvm::Error error = multiply(stream, at, *algorithm, workspace))
         return error;
     }

@@ -75,6 +75,14 @@ bool areProducts(DType factors, DType result) {
   return result == factors || (isHalf && result == DType::F32);
 }
 
+/// Those of a matrix product: of factors of eight bits, each of which may have
+/// a type of its own, sums are f32.
+bool areProducts(DType a, DType b, DType result) {
+  if (isFloat8(a) && isFloat8(b))
+    return result == DType::F32;
+  return a == b && areProducts(a, result);
+}
+
 bool hasActivation(DType dtype, Activation activation) {
   return isFloat(dtype) || activation == Activation::None ||
          activation == Activation::Relu;
@@ -94,7 +102,7 @@ Fault faultOf(const MatmulDesc &d) {
     for (const TensorDesc *view : {&d.a, &d.b})
       if (view->sizes[i] != 1 && view->sizes[i] != d.c.sizes[i])
         return badSizes;
-  if (d.a.dtype != d.b.dtype || !areProducts(d.a.dtype, d.c.dtype) ||
+  if (!areProducts(d.a.dtype, d.b.dtype, d.c.dtype) ||
       !hasActivation(d.c.dtype, d.activation))
     return badTypes;
   if (!d.hasResidual)

@@ -183,7 +183,9 @@ struct Describe {
            (d.causal ? " causal" : "") + (d.hasMask ? " masked" : "");
   }
   std::string operator()(const MatmulDesc &d) const {
-    return "matmul " + shapeToString(d.a.sizes) + " x " + typed(d.b) +
+    std::string a =
+        d.a.dtype == d.b.dtype ? shapeToString(d.a.sizes) : typed(d.a);
+    return "matmul " + a + " x " + typed(d.b) +
            epilogue(d.hasBias, d.activation, d.hasResidual);
   }
   std::string operator()(const ConvDesc &d) const {

@@ -40,6 +40,8 @@ LOADER = "ld-linux-x86-64.so.2"
 PROGRAMS = {"axrun-core": "bin/axrun-core", "AxCardTests": "test/unit/AxCardTests"}
 # Newer cards run it, too.
 OLDEST = "sm_80"
+# The oldest that multiplies factors of eight bits.
+OLDEST_OF_FLOAT8 = "sm_90"
 # Flags of axrun that the CPU does not have.
 OF_CARDS = {"--launch-blocking", "--comm=nccl"}
 # Rounding to half precision may go either way.
@@ -96,10 +98,13 @@ class Maker:
         return done.stdout
 
     def targets(self, flags):
-        """With cuDNN and without, where there may be something for it."""
-        isNarrow = any(flag.startswith("--precision") for flag in flags)
-        return ",".join(OLDEST + library + "+sim" * self.options.simulated
-                        for library in ("", "+cudnn")[:1 + isNarrow])
+        """With cuDNN and without, and of cards with products of eight bits,
+        where there may be something for them."""
+        precisions = [flag for flag in flags if flag.startswith("--precision")]
+        isFloat8 = any("fp8" in flag for flag in precisions)
+        return ",".join(card + library + "+sim" * self.options.simulated
+                        for card in (OLDEST, OLDEST_OF_FLOAT8)[:1 + isFloat8]
+                        for library in ("", "+cudnn")[:1 + bool(precisions)])
 
     def compile(self, case, scratch, folder, model, *flags):
         """The plan for the card, and one for this machine."""

@@ -73,12 +73,17 @@ def products(folder, isSmall):
     return []
 
 
-def step(folder, isSmall, *flags):
-    """A step of training like GPT-2 small's, in bf16."""
+def step(folder, isSmall, precision="bf16"):
+    """A step of training like GPT-2 small's."""
     sizes = (dict(layers=1, width=64, heads=2, vocabulary=100, tokens=16, batch=2)
              if isSmall else dict(layers=12, width=768, heads=12,
                                   vocabulary=50257, tokens=1024, batch=16))
     g = gpt(**sizes)
     g.save(folder / "model.onnx")
     return ["--train", f"--loss=cross_entropy({g.outputs[0]},labels)",
-            "--optimizer=adamw(lr=1e-3)", "--precision=bf16", *flags]
+            "--optimizer=adamw(lr=1e-3)", f"--precision={precision}"]
+
+
+def float8Step(folder, isSmall):
+    """The same in fp8: its Linears' products are beside those of bf16."""
+    return step(folder, isSmall, "fp8")

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """--precision=fp8: losses beside bf16, and beside one rank on every layout; the
 scales, step by step, beside Transformer Engine's definition; states that are
-saved, resharded and left as they were."""
+saved, resharded and left as they were; products of eight bits on simulated
+cards."""
 import json
+import os
+import re
 from pathlib import Path
 
 import numpy as np
 from onnx import helper
 
-from _training import logged, losses, small
+from _training import axrun, logged, losses, small
 from cases import TRAINING, Failed, run, scratch, tool
 
 LAYOUTS = ["--dp=2", "--tp=2", "--micro-batches=2", "--pp=2 --micro-batches=2",
@@ -43,14 +46,26 @@ class Model:
             "-o", path)
         return path
 
-    def train(self, steps, *flags, more=()):
+    def train(self, steps, *flags, more=(), **options):
         """The losses."""
         log = f"{self.folder}/log"
         Path(log).unlink(missing_ok=True)
         run(tool("axrun"), self.plan(*flags), "--data",
             f"{self.folder}/data.npz", "--steps", steps, "--no-shuffle",
-            "--log", log, *more)
+            "--log", log, *more, **options)
         return np.array(losses(log))
+
+    def numProducts(self, target, *flags):
+        """Of factors of eight bits, among a rank's commands; and how many
+        Linears have such."""
+        plan = self.plan(*flags)
+        listed = axrun(plan, f"--target={target}", "--list-commands").stdout
+        lines = [line for line in listed.splitlines()
+                 if ": matmul " in line and "f8E" in line]
+        scaled = re.findall(r'ax.state @"?fp8\.([^" ]+)',
+                            Path(plan).read_text())
+        return len(lines), sum(
+            not name.endswith((".input", ".gradient")) for name in scaled)
 
 
 def alike(name, steps, layouts):
@@ -100,6 +115,72 @@ def resumes(layout, other):
                             more=["--resume", f"{folder}/run"])
         if not np.allclose(moved, whole[3:], rtol=5e-3):
             raise Failed(f"{moved} on {other}, and {whole[3:]}")
+
+
+CARDS = os.environ | {
+    "AXRUN_CUDA_PATH": str(Path(tool("axrun")).parents[1] / "test/simgpu"),
+    "AXRUN_CUDA_ALGORITHMS": "1"}
+
+
+def onCards(name, layout):
+    """As on processors within rounding; and on cards that multiply eight bits
+    the bits of one that does not, as the simulated ones add up in f64."""
+    with scratch() as folder:
+        model = Model(folder, name, 4)
+        flags = ["--precision=fp8", *layout.split()]
+        wanted = model.train(4, *flags)
+        found = {}
+        for capability in "80", "90", "100":
+            found[capability] = model.train(
+                4, *flags, more=["--device=cuda", "--no-host-fallback"],
+                env=CARDS | {"SIMGPU_CAPABILITY": capability,
+                             "AXRUN_TARGET": f"sm_{capability}+sim"})
+        if not np.allclose(found["80"], wanted, rtol=5e-3):
+            raise Failed(f"{found['80']} on a card, {wanted} on processors")
+        for capability, losses in found.items():
+            if not np.array_equal(losses, found["80"]):
+                raise Failed(f"{losses} on sm_{capability}, and {found['80']}")
+        narrow, linears = model.numProducts("sm_90", *flags)
+        if not layout and narrow != 3 * linears:
+            raise Failed(f"{narrow} products of {linears} Linears")
+        if not narrow:
+            raise Failed("no product has eight bits")
+        wide, _ = model.numProducts("sm_80", *flags)
+        if wide:
+            raise Failed(f"{wide} products of eight bits on sm_80")
+
+
+WIDENED = "factors of eight bits are multiplied as bf16, which gives the same: "
+
+
+def widenedIsSaid():
+    """Once, by name, and why: a card that lacks such products, or a part of a
+    Linear that is too narrow; by axrun, and by axopt for each target."""
+    with scratch() as folder:
+        weight = np.zeros((16, 16), np.float32)
+        small(f"{folder}/model.onnx",
+              [helper.make_node("MatMul", ["input", "w"], ["logits"],
+                                name="fc")], {"w": weight}, [16, 16])
+        plan = [f"{folder}/model.onnx", "--train", "--quiet",
+                "--loss=mse(logits,target)", "--precision=fp8"]
+        card = f"{WIDENED}sm_80 has no products in eight bits: fc"
+        shape = f"{WIDENED}cuBLASLt has no products in eight bits of such " \
+                "shapes: fc"
+        for flags, targets, said in (
+                ([], "sm_80", [card]), ([], "sm_90", []),
+                (["--tp=2"], "sm_90", [shape]),
+                (["--tp=2"], "sm_80,sm_100,x86-64", [card, shape])):
+            compiled = run(tool("axopt"), *plan, *flags, "--compile",
+                           f"--target={targets}", "-o", f"{folder}/plan.axc")
+            told = [compiled.stderr]
+            if "," not in targets:
+                run(tool("axopt"), *plan, *flags, "-o", f"{folder}/plan.mlir")
+                told.append(axrun(f"{folder}/plan.mlir", "--list-commands",
+                                  f"--target={targets}").stderr)
+            for text in told:
+                if text.count(WIDENED) != len(said) or \
+                        not all(line in text for line in said):
+                    raise Failed(f"{flags} for {targets}: {text}")
 
 
 class Scaling:
@@ -195,6 +276,14 @@ def cases(every):
     steps, layouts = (200, LAYOUTS + MORE) if every else (20, LAYOUTS)
     for name in MODELS:
         yield f"{name} {steps} steps", alike, name, steps, layouts
+    for name, layout in [("gpt2_tied", ""), ("llama", ""),
+                         ("gpt2_tied", "--dp=2 --zero=3"), ("llama", "--tp=2")
+                         ] + every * [
+            ("gpt2_tied", "--tp=2"), ("llama", "--dp=2 --zero=3"),
+            ("llama", "--pp=2 --micro-batches=2"),
+            ("gpt2_tied", "--tp=2 --sequence-parallel")]:
+        yield f"{name} on cards {layout}", onCards, name, layout
+    yield "what is widened is said", widenedIsSaid
     yield "resume", resumes, "--dp=2", "--tp=2"
     yield "resume pipeline", resumes, "--pp=2 --micro-batches=2", "--dp=2"
     for recipe, margin, history, recent in (

@@ -212,11 +212,12 @@ def composedIsAssembled(target):
 
 
 def trainingIsAssembled(target):
-    """Gradients, dropout's random numbers and an optimizer, in bf16, too."""
+    """Gradients, dropout's random numbers and an optimizer, in narrow floats,
+    too."""
     ptxas()
     with scratch() as folder:
-        for flags in (["--optimizer=adamw(lr=0.1)"],
-                      ["--optimizer=adamw(lr=0.1)", "--precision=bf16"]):
+        for flags in ([], ["--precision=bf16"], ["--precision=fp8"]):
+            flags = ["--optimizer=adamw(lr=0.1)", *flags]
             plan = compiled(folder, *flags)
             assemble(kernelsOf(plan, target, folder), target, folder)
 

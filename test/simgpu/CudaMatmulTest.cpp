@@ -75,6 +75,93 @@ TEST_F(ProductRefusals, SaysWhatCublasLacks) {
   expect(desc, lies);
 }
 
+TEST_F(ProductRefusals, SaysWhichFactorsOfEightBitsCublasLacks) {
+  ProductRunner runner;
+  auto expect = [&](const MatmulDesc &desc, const std::string &why) {
+    ErrorDescription error = runner.refusal(desc);
+    EXPECT_EQ(error.code, ExitCode::Unsupported);
+    EXPECT_EQ(error.message, "device cuda does not compute " + toString(desc) +
+                                 ": cuBLASLt: " + why);
+  };
+  const DType narrow = DType::F8E4M3FN, wide = DType::F8E5M2;
+  const char *types = "one of two factors of eight bits is f8E4M3FN";
+  expect(makeFloat8Product(wide, wide, 16, 16, 16), types);
+  MatmulDesc plain = makeFloat8Product(narrow, wide, 16, 32, 48), desc = plain;
+  EXPECT_EQ(toString(desc), "matmul 16x32 f8E4M3FN x 32x48 f8E5M2");
+  checkProduct(runner, desc);
+  const char *epilogues = "it does neither a bias nor an activation in f32 "
+                          "along with factors of eight bits";
+  desc.hasBias = true;
+  expect(desc, epilogues);
+  desc = plain;
+  desc.activation = Activation::Relu;
+  expect(desc, epilogues);
+  const char *sizes = "of factors of eight bits, the columns of the result and "
+                      "what is summed over are multiples of 16";
+  expect(makeFloat8Product(narrow, wide, 16, 24, 48), sizes);
+  expect(makeFloat8Product(narrow, wide, 16, 32, 8), sizes);
+  // Rows may be any number.
+  checkProduct(runner, makeFloat8Product(narrow, wide, 5, 32, 16));
+  expect(makeFloat8Product(narrow, wide, 16, 0, 16),
+         "it has no sums of nothing");
+  const char *lies = "neither rows nor columns of a matrix lie one behind "
+                     "another, or they do not begin at multiples of 16 bytes";
+  desc = plain;
+  desc.a.strides = {2, 2};
+  expect(desc, lies);
+  desc.a.strides = {40, 1};
+  expect(desc, lies);
+  desc.a.strides = {48, 1};
+  checkProduct(runner, desc);
+  // Batches that are done one by one.
+  desc.a = {narrow, {2, 3, 16, 32}, {1600, 512, 32, 1}};
+  desc.b = {wide, {2, 3, 32, 48}, {0, 1536, 1, 32}};
+  desc.c = TensorDesc::dense(DType::F32, {2, 3, 16, 48});
+  checkProduct(runner, desc);
+  desc.a.strides[0] = 1608;
+  expect(desc, lies);
+}
+
+TEST_F(ProductRefusals, OperandsOfEightBitsAreAligned) {
+  ProductRunner runner;
+  MatmulDesc desc =
+      makeFloat8Product(DType::F8E4M3FN, DType::F8E4M3FN, 16, 16, 16);
+  std::vector<ViewData> data = randomArguments(desc);
+  ErrorDescription error = describeError(runner.run(desc, data, /*shift=*/1));
+  EXPECT_EQ(error.code, ExitCode::RunFailed);
+  EXPECT_EQ(error.message, "operands of a product of eight bits are not "
+                           "aligned to 16 bytes");
+}
+
+TEST_F(ProductRefusals, EightBitsByCard) {
+  MatmulDesc inner =
+      makeFloat8Product(DType::F8E4M3FN, DType::F8E5M2, 16, 16, 16);
+  MatmulDesc outer = inner;
+  std::swap(outer.b.strides[0], outer.b.strides[1]);
+  // The capability, and whether there are products with sums innermost, and
+  // others.
+  for (auto [capability, hasInner, hasOuter] :
+       {std::tuple("80", false, false), std::tuple("89", true, false),
+        std::tuple("90", true, false), std::tuple("100", true, true),
+        std::tuple("120", true, false)}) {
+    startSimgpu({{"CAPABILITY", capability}});
+    ProductRunner runner;
+    for (auto [desc, isThere] :
+         {std::pair(&inner, hasInner), std::pair(&outer, hasOuter)}) {
+      if (isThere) {
+        checkProduct(runner, *desc);
+        continue;
+      }
+      ErrorDescription error = runner.refusal(*desc);
+      EXPECT_EQ(error.code, ExitCode::Unsupported);
+      EXPECT_NE(error.message.find("cublasLtMatmulAlgoGetHeuristic: "
+                                   "CUBLAS_STATUS_NOT_SUPPORTED (15): "),
+                std::string::npos)
+          << error.message;
+    }
+  }
+}
+
 /// Tells what a product is refused for where the folder has no cuBLASLt.
 [[noreturn]] void refuseWithoutCublas() {
   // The stand-in of the driver is in the process, whatever the folders are.

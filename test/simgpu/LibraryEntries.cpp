@@ -12,6 +12,8 @@ SIMGPU_ENTRY int simgpuEnter(const char *call, uint64_t *context) {
   return sim().enterLibrary(call, *context);
 }
 
+SIMGPU_ENTRY int simgpuCapability() { return sim().capabilityOfThread(); }
+
 SIMGPU_ENTRY void simgpuRefuse(const char *call, const char *why) {
   sim().refuseLibrary(call, why);
 }

@@ -22,9 +22,15 @@ void runPlain(const MatmulDesc &desc, std::vector<ViewData> &data);
 void checkProduct(ProductRunner &runner, const MatmulDesc &desc,
                   int64_t shift = 0, uint32_t seed = 7, int poisoned = -1);
 
+/// A product of factors of eight bits, both with what is summed over innermost.
+MatmulDesc makeFloat8Product(DType a, DType b, int64_t m, int64_t k, int64_t n);
+
 struct ProductParam {
   DeviceBackend *backend;
   uint32_t seed;
+
+  /// Whether the card is older than those that multiply eight bits.
+  bool lacksFloat8(ProductRunner &runner) const;
 };
 
 class ProductSuite : public ::testing::TestWithParam<ProductParam> {

@@ -109,6 +109,63 @@ TEST_F(SimcublasTest, TypesThatDoNotGoTogether) {
   refused(unsupported, "types do not go together");
 }
 
+TEST_F(SimcublasTest, FactorsOfEightBits) {
+  constexpr uint64_t size = 32;
+  for (cublasLtMatrixLayout_t layout : {a, b, c, d}) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_ROWS, size);
+    set(layout, CUBLASLT_MATRIX_LAYOUT_COLS, size);
+    set(layout, CUBLASLT_MATRIX_LAYOUT_LD, int64_t(size));
+  }
+  set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t(CUBLAS_OP_T));
+  auto setTypes = [&](cudaDataType_t ofA, cudaDataType_t ofB) {
+    set(a, CUBLASLT_MATRIX_LAYOUT_TYPE, uint32_t(ofA));
+    set(b, CUBLASLT_MATRIX_LAYOUT_TYPE, uint32_t(ofB));
+  };
+  auto accepted = [&] {
+    EXPECT_EQ(choose(), CUBLAS_STATUS_SUCCESS) << simgpuReported();
+  };
+  setTypes(CUDA_R_8F_E5M2, CUDA_R_8F_E5M2);
+  refused(unsupported, "types do not go together");
+  setTypes(CUDA_R_8F_E4M3, CUDA_R_16BF);
+  refused(unsupported, "types do not go together");
+  setTypes(CUDA_R_8F_E4M3, CUDA_R_8F_E5M2);
+  accepted();
+  setTypes(CUDA_R_8F_E5M2, CUDA_R_8F_E4M3);
+  accepted();
+  setTypes(CUDA_R_8F_E4M3, CUDA_R_8F_E4M3);
+  accepted();
+
+  for (auto [ofA, ofB] : {std::pair(CUBLAS_OP_N, CUBLAS_OP_N),
+                          std::pair(CUBLAS_OP_N, CUBLAS_OP_T),
+                          std::pair(CUBLAS_OP_T, CUBLAS_OP_T)}) {
+    set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t(ofA));
+    set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t(ofB));
+    refused(unsupported, "A of eight bits is to be transposed, and B is not");
+  }
+  set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t(CUBLAS_OP_T));
+  set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t(CUBLAS_OP_N));
+
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, uint32_t(8));
+  refused(unsupported, "factors of eight bits are aligned to 16 bytes");
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, uint32_t(16));
+  const char *columns = "columns are no multiples of 16 bytes, or do not begin "
+                        "at such";
+  set(b, CUBLASLT_MATRIX_LAYOUT_LD, int64_t(size + 8));
+  refused(unsupported, columns);
+  set(b, CUBLASLT_MATRIX_LAYOUT_LD, int64_t(size + 16));
+  // Columns of B and D may be any number; rows of both factors may not.
+  for (cublasLtMatrixLayout_t layout : {b, c, d})
+    set(layout, CUBLASLT_MATRIX_LAYOUT_COLS, uint64_t(5));
+  accepted();
+  for (cublasLtMatrixLayout_t layout : {a, b})
+    set(layout, CUBLASLT_MATRIX_LAYOUT_ROWS, uint64_t(24));
+  refused(unsupported, columns);
+  for (cublasLtMatrixLayout_t layout : {a, b})
+    set(layout, CUBLASLT_MATRIX_LAYOUT_ROWS, size);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t(CUBLASLT_EPILOGUE_RELU));
+  refused(unsupported, "an epilogue of eight bits is not known here");
+}
+
 TEST_F(SimcublasTest, SizesThatDoNotFit) {
   set(a, CUBLASLT_MATRIX_LAYOUT_COLS, uint64_t(3));
   refused(invalid, "sizes do not fit each other");

@@ -46,6 +46,9 @@ uint64_t simgpuCount(const char *call);
 /// 0: none. `context` becomes the number of the calling thread's context, 0
 /// where it has none.
 int simgpuEnter(const char *call, uint64_t *context);
+/// The compute capability (90 is 9.0) of the card that the calling thread's
+/// context is on; 0 where it has none.
+int simgpuCapability();
 /// Says what is wrong with the call of a library.
 void simgpuRefuse(const char *call, const char *why);
 /// Puts work on a stream of the calling thread's context, as a launch of a

@@ -173,6 +173,14 @@ void Simulator::refuseLibrary(const char *call, const char *why) {
   refuse(CUDA_SUCCESS, why);
 }
 
+int Simulator::capabilityOfThread() {
+  std::unique_lock<std::mutex> held(mutex);
+  auto found = contexts.find(currentContext());
+  return found == contexts.end()
+             ? 0
+             : static_cast<int>(settings.capabilityOf(found->second->card));
+}
+
 Simulator::OfThread &Simulator::ofThread() {
   thread_local OfThread counts;
   if (counts.numResets != numResets)

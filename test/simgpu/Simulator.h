@@ -192,9 +192,10 @@ public:
   /// often something went up ahead, and how often streams waited for others.
   void writeCounts();
 
-  /// For calls of libraries, as simgpuEnter and simgpuRefuse.
+  /// For calls of libraries, as simgpuEnter, simgpuRefuse and simgpuCapability.
   int enterLibrary(const char *call, uint64_t &context);
   void refuseLibrary(const char *call, const char *why);
+  int capabilityOfThread();
 
   std::string takeReport();
   uint64_t count(const std::string &call);

@@ -32,6 +32,9 @@ struct Options {
   /// Told how many kernels of a program this process has compiled, and how many
   /// it has found in the cache. May be left empty.
   std::function<void(int64_t compiled, int64_t found)> onKernels;
+  /// Told once of each target which products of factors of eight bits its
+  /// library does not have, and what is done in their place. May be left empty.
+  std::function<void(const std::string &)> onWidened;
   /// Every operation is a kernel of its own; for finding faults.
   bool separateKernels = false;
   /// Kernels are left out: only what memory is needed can be asked of the

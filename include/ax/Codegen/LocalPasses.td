@@ -119,8 +119,16 @@ def OrderProducts : Pass<"axl-order-products"> {
   let summary = "Operands of products in an order that libraries can read";
   let description = [{
     Puts a transpose before operands of `ax.dot` that no dense tensor would make
-    fit: views are read through it, all else is written so.
+    fit: views are read through it, all else is written so. Of products whose
+    factors cuBLASLt takes in eight bits, it is put before those of which what is
+    summed over would not lie innermost: before sm_100, and from sm_120 on, no other
+    order is taken. So a tensor and its transpose are in memory, both in eight bits,
+    where one product sums over its rows and another over its columns.
   }];
+  let options = [
+    Option<"float8", "float8", "bool", "false",
+           "cuBLASLt multiplies factors of eight bits, from sm_90 on">
+  ];
 }
 
 def MergeEqual : Pass<"axl-merge-equal"> {
@@ -141,10 +149,14 @@ def WidenFactors : Pass<"axl-widen-factors"> {
   let summary = "Factors of eight bits become what libraries multiply";
   let description = [{
     Of Linears and products: f32 for processors, bf16 for GPUs, which both have all
-    of these numbers; the sums are f32 as before.
+    of these numbers; the sums are f32 as before. With `float8` factors stay that
+    cuBLASLt multiplies as they are: one is f8E4M3FN at least, and the terms of a
+    sum, rows of the result and columns in its last dimension are multiples of 16.
   }];
   let options = [
-    Option<"gpu", "gpu", "bool", "false", "bf16, and not f32">
+    Option<"gpu", "gpu", "bool", "false", "bf16, and not f32">,
+    Option<"float8", "float8", "bool", "false",
+           "cuBLASLt multiplies factors of eight bits, from sm_90 on">
   ];
 }
 

@@ -45,14 +45,15 @@ enum class Activation { None, Relu, GeluErf, GeluTanh, Silu, Tanh, Sigmoid };
 
 // Products: where what is multiplied (a and b, x and w, x and y of a weight
 // gradient) is f16 or bf16, the result may be f32, the sums as they are made.
+// Of matrices of eight bits it is.
 
 /// c = act(a b + bias) + residual.
 /// Arguments: a, b, [bias], [residual], c. The residual must not overlap c.
 struct MatmulDesc {
   /// All of the same rank >= 2: [batch..., m, k], [batch..., k, n],
   /// [batch..., m, n]. A batch dimension of a or b may be 1. a and b are of
-  /// one element type. A transposed operand is one whose last two strides are
-  /// swapped.
+  /// one element type, or of any two floats of eight bits. A transposed operand
+  /// is one whose last two strides are swapped.
   TensorDesc a, b, c;
   /// [n], dense, of c's type.
   bool hasBias = false;

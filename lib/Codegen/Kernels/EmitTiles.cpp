@@ -13,6 +13,11 @@
 // In shared memory rows are 33 elements apart, so that those of a column lie in
 // different banks.
 //
+// A result that is another one transposed is stored along with that, by way of
+// a tile, too: a = f(x) and b = transpose a read x once. A block's threads have
+// each element of a part of a's rows, and when they have put them into shared
+// memory, write them along b's.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Emitter.h"
@@ -74,12 +79,12 @@ bool Emitter::makeTile() {
   return true;
 }
 
-/// The elements of a tile, behind what is read for it.
+/// The elements of a tile, behind what is read for it, and before what is
+/// written of it.
 void Emitter::emitTile(function_ref<void()> body) {
   int row, column;
   std::tie(row, column) = *nests.outer.tile();
   tilePlace = writer.openPlace();
-  writer.meet();
   writer.dealtLoop(
       nests.outer.numTilePoints(), {}, {},
       [&](Value point, ValueRange) -> Values {
@@ -89,7 +94,10 @@ void Emitter::emitTile(function_ref<void()> body) {
         body();
         return {};
       });
+  if (!tiles.empty())
+    writer.at(tilePlace, [&] { writer.meet(); });
   writer.closePlace(tilePlace);
+  writeTiles();
 }
 
 Value Emitter::pullArgument(unsigned number, const IndexExpr &offset,
@@ -101,44 +109,112 @@ Value Emitter::pullArgument(unsigned number, const IndexExpr &offset,
   return loadElement(writer.tensor(number), offset, type);
 }
 
+/// The offset of the tile's first element: without its points, and without the
+/// lane.
+IndexExpr Emitter::tileOffset(IndexExpr offset, int64_t step) const {
+  auto [row, column] = *nests.outer.tile();
+  int ofRow = outer.vars[row], ofColumn = outer.vars[column];
+  offset.constant -= outer.lane * step;
+  llvm::erase_if(offset.terms, [&](const IndexExpr::Term &term) {
+    return term.var == ofRow || term.var == ofColumn;
+  });
+  return offset;
+}
+
+/// Elements from one column of a tile to the next in shared memory.
+static int64_t pitchOf(int64_t side) { return side + 1; }
+
+/// Where the thread's own element is in a tile.
+IndexExpr Emitter::placeInTile() const {
+  auto [row, column] = *nests.outer.tile();
+  int64_t pitch = pitchOf(nests.outer.atoms[row].size);
+  return space.atom(outer, row) +
+         space.atom(outer, column) * (nests.outer.numLanes() * pitch) +
+         IndexExpr(outer.lane * pitch);
+}
+
+/// All elements of a tile, neighbours along its rows to neighbouring threads.
+void Emitter::dealSquare(function_ref<void(Value row, Value column)> body) {
+  int64_t side = nests.outer.atoms[nests.outer.tile()->first].size;
+  writer.dealtLoop(side * side, {}, {}, [&](Value point, ValueRange) -> Values {
+    body(writer.remIndex(point, writer.number(side)),
+         writer.divIndex(point, writer.number(side)));
+    return {};
+  });
+}
+
 /// Whoever asks for it first has it read.
 Value Emitter::loadFromTile(unsigned number, const IndexExpr &offset,
                             Type type) {
-  int row, column;
-  std::tie(row, column) = *nests.outer.tile();
+  auto [row, column] = *nests.outer.tile();
   int64_t step = columnStep(offset, row, column);
-  int64_t side = nests.outer.atoms[row].size, pitch = side + 1;
-  IndexExpr first = offset;
-  first.constant -= outer.lane * step;
-  llvm::erase_if(first.terms, [&](const IndexExpr::Term &term) {
-    return term.var == outer.vars[row] || term.var == outer.vars[column];
-  });
+  int64_t side = nests.outer.atoms[row].size, pitch = pitchOf(side);
+  IndexExpr first = tileOffset(offset, step);
   auto [it, isNew] = tiles.try_emplace({number, first});
   Value &tile = it->second;
   auto read = [&] {
     tile = allocateScratch(side * pitch, type);
     Value from =
         writer.address(writer.tensor(number), space.materialize(first), type);
-    writer.dealtLoop(side * side, {}, {},
-                     [&](Value point, ValueRange) -> Values {
-                       Value r = writer.remIndex(point, writer.number(side));
-                       Value c = writer.divIndex(point, writer.number(side));
-                       auto at = [&](int64_t distance) {
-                         return writer.addIndex(
-                             writer.mulIndex(c, writer.number(distance)), r);
-                       };
-                       writer.store(writer.load(from, at(step), type), tile,
-                                    at(pitch), type);
-                       return {};
-                     });
+    dealSquare([&](Value r, Value c) {
+      auto at = [&](int64_t distance) {
+        return writer.addIndex(writer.mulIndex(c, writer.number(distance)), r);
+      };
+      writer.store(writer.load(from, at(step), type), tile, at(pitch), type);
+    });
   };
   if (isNew)
     writer.at(tilePlace, read);
-  int64_t lanes = nests.outer.numLanes();
-  IndexExpr within = space.atom(outer, row) +
-                     space.atom(outer, column) * (lanes * pitch) +
-                     IndexExpr(outer.lane * pitch);
-  return writer.load(tile, space.materialize(within), type);
+  return writer.load(tile, space.materialize(placeInTile()), type);
+}
+
+/// Stores the element of the operand at `indices` in result `number`.
+void Emitter::storeTransposed(Value value, unsigned number,
+                              TransposeOp transpose,
+                              ArrayRef<IndexExpr> indices) {
+  RankedTensorType type = tensorType(transpose.getResult());
+  Indices moved;
+  for (int64_t from : transpose.getPermutation())
+    moved.push_back(indices[from]);
+  IndexExpr offset = space.linearize(moved, type.getShape());
+  Type element = type.getElementType();
+  noteTile(offset);
+  auto sides = nests.outer.tile();
+  int64_t step = sides ? columnStep(offset, sides->first, sides->second) : 0;
+  if (step == 0) {
+    storeElement(value, writer.tensor(numOperands + number), offset, element);
+    return;
+  }
+  auto [it, isNew] =
+      writtenTiles.try_emplace({number, tileOffset(offset, step)});
+  WrittenTile &written = it->second;
+  if (isNew)
+    writer.at(tilePlace, [&] {
+      int64_t side = nests.outer.atoms[sides->first].size;
+      written = {allocateScratch(side * pitchOf(side), element), step, element};
+    });
+  storeElement(value, written.tile, placeInTile(), element);
+}
+
+/// What the block's threads have put together.
+void Emitter::writeTiles() {
+  if (writtenTiles.empty())
+    return;
+  writer.meet();
+  int64_t pitch = pitchOf(nests.outer.atoms[nests.outer.tile()->first].size);
+  for (const auto &[where, written] : writtenTiles) {
+    Value to = writer.address(writer.tensor(numOperands + where.first),
+                              space.materialize(where.second), written.type);
+    // Structured bindings cannot be captured.
+    const WrittenTile &part = written;
+    dealSquare([&](Value r, Value c) {
+      auto at = [&](int64_t distance) {
+        return writer.addIndex(writer.mulIndex(c, writer.number(distance)), r);
+      };
+      writer.store(writer.load(part.tile, at(pitch), part.type), to,
+                   at(part.step), part.type);
+    });
+  }
 }
 
 } // namespace ax::codegen

@@ -87,6 +87,19 @@ void Emitter::bindPoint(const IndexSpace::Nest &nest, Value number) {
   }
 }
 
+/// The operation, if result `number` is no more than result `other` in another
+/// order, and is to be stored along with it: a GPU's thread has the element
+/// then, and need not make it again for each of the two. The other one is none
+/// that is stored so itself.
+TransposeOp Emitter::transposedFrom(unsigned number, unsigned other) {
+  Value origin = yield->getOperand(other);
+  auto transpose = yield->getOperand(number).getDefiningOp<TransposeOp>();
+  bool isStoredAlong = transpose && nests.dealing == Dealing::Elements &&
+                       !hasRows && transpose.getOperand() == origin &&
+                       !origin.getDefiningOp<TransposeOp>();
+  return isStoredAlong ? transpose : TransposeOp();
+}
+
 void Emitter::emitResults() {
   // Results that share a nest: those with as many elements.
   SmallVector<std::pair<int64_t, SmallVector<unsigned>>> sets;
@@ -129,12 +142,20 @@ void Emitter::emitResults() {
     emitLoops(nest, {}, [&](ValueRange) -> Values {
       IndexExpr inner = space.linear(nest);
       for (unsigned i : members) {
+        if (llvm::any_of(members, [&](unsigned other) {
+              return transposedFrom(i, other) != nullptr;
+            }))
+          continue;
         Value value = yield->getOperand(i);
         Type element = tensorType(value).getElementType();
         int64_t perRow = tensorType(value).getNumElements() / nests.iterations;
-        storeElement(pull(value, indicesOf(i, inner)),
-                     writer.tensor(numOperands + i), row * perRow + inner,
-                     element);
+        Indices indices = indicesOf(i, inner);
+        Value number = pull(value, indices);
+        storeElement(number, writer.tensor(numOperands + i),
+                     row * perRow + inner, element);
+        for (unsigned other : members)
+          if (TransposeOp transpose = transposedFrom(other, i))
+            storeTransposed(number, other, transpose, indices);
       }
       return {};
     });

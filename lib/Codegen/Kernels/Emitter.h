@@ -110,6 +110,7 @@ private:
   // Emitter.cpp
   void emitIterations(llvm::function_ref<void()> body);
   void emitResults();
+  TransposeOp transposedFrom(unsigned number, unsigned other);
   void noteStride(const IndexExpr &offset, mlir::Type type);
   LoopPlan &getPlan(mlir::Operation *op, int which,
                     llvm::ArrayRef<int64_t> sizes);
@@ -163,6 +164,12 @@ private:
   int64_t columnStep(const IndexExpr &offset, int row, int column) const;
   void noteTile(const IndexExpr &offset);
   void emitTile(llvm::function_ref<void()> body);
+  IndexExpr tileOffset(IndexExpr offset, int64_t step) const;
+  IndexExpr placeInTile() const;
+  void dealSquare(llvm::function_ref<void(Value row, Value column)> body);
+  void storeTransposed(Value value, unsigned number, TransposeOp transpose,
+                       llvm::ArrayRef<IndexExpr> indices);
+  void writeTiles();
   Value pullArgument(unsigned number, const IndexExpr &offset, mlir::Type type);
   Value loadFromTile(unsigned number, const IndexExpr &offset, mlir::Type type);
 
@@ -276,6 +283,14 @@ private:
   mlir::Operation *tilePlace = nullptr;
   /// Where they lie then, by operand and the offset of the first element.
   std::map<std::pair<unsigned, IndexExpr>, Value> tiles;
+  /// Parts of results that lie along the other dimension, by result and the
+  /// offset of the first element: where they are until the tile is whole.
+  struct WrittenTile {
+    Value tile;
+    int64_t step;
+    mlir::Type type;
+  };
+  std::map<std::pair<unsigned, IndexExpr>, WrittenTile> writtenTiles;
   /// Of choices at run time around what is being emitted.
   int choiceDepth = 0;
   llvm::SmallVector<char> resultDone;

@@ -49,6 +49,28 @@ ax.plan @p version 1 {
 // -----
 
 ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  ax.program @main(%x: tensor<4x8xf8E5M2>) {
+    // expected-error @+1 {{result 'tensor<4x8xf8E5M2, #ax.layout<[{}, {}], partial sum {col}>>': floats of eight bits are no addends}}
+    %0 = ax.to_partial %x over {col} : tensor<4x8xf8E5M2> -> tensor<4x8xf8E5M2, #ax.layout<[{}, {}], partial sum {col}>>
+    ax.return
+  }
+}
+
+// -----
+
+// Of a maximum, numbers of eight bits are as good as any.
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  ax.program @main(%x: tensor<4x8xf8E5M2>) {
+    %0 = ax.to_partial %x over {col} : tensor<4x8xf8E5M2> -> tensor<4x8xf8E5M2, #ax.layout<[{}, {}], partial max {col}>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
   ax.mesh [col = 4]
   ax.program @main() {
     // expected-error @+1 {{axis 'col' is used twice}}

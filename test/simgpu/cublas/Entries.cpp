@@ -69,6 +69,13 @@ cublasStatus_t enterWith(const char *call, cublasLtHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+/// Of the card of the thread's context.
+int capabilityOfCard() {
+  static auto *find = simgpu::findDriverFunction<decltype(simgpuCapability)>(
+      "simgpuCapability");
+  return find();
+}
+
 /// The largest power of two up to `mostAligned` that divides the address.
 uint16_t alignmentOf(const void *address) {
   uint64_t bits = numberOf(address) | mostAligned;
@@ -156,7 +163,7 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   Product product;
   if (cublasStatus_t status = product.read(operation, a, b, c, d))
     return status;
-  if (cublasStatus_t status = product.check())
+  if (cublasStatus_t status = product.check(capabilityOfCard()))
     return status;
   Preference *preferred = preferences().find(preference);
   if (!preferred)
@@ -173,6 +180,9 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
       return invalid("operands have no such alignment");
     algorithm.alignment[i] =
         static_cast<uint16_t>(std::min<uint64_t>(bytes, mostAligned));
+    if (product.isFloat8() && bytes < mostAligned)
+      return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
+                    "factors of eight bits are aligned to 16 bytes");
   }
   if (product.operation.hasBias())
     algorithm.alignment[4] = alignmentOf(product.operation.bias);
@@ -272,7 +282,7 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmul(
   if (cublasStatus_t status =
           product.read(operation, aLayout, bLayout, cLayout, dLayout))
     return status;
-  if (cublasStatus_t status = product.check())
+  if (cublasStatus_t status = product.check(capabilityOfCard()))
     return status;
   if (!alpha || !beta)
     return invalid("alpha or beta is nowhere");

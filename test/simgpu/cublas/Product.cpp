@@ -9,11 +9,15 @@
 
 // Of plain numbers only; nothing of it is linked.
 #include "ax/Support/Float16.h"
+#include "ax/Support/Float8.h"
 
 namespace simcublas {
 
 size_t bytesOf(uint32_t type) {
   switch (type) {
+  case CUDA_R_8F_E4M3:
+  case CUDA_R_8F_E5M2:
+    return 1;
   case CUDA_R_16F:
   case CUDA_R_16BF:
     return 2;
@@ -61,12 +65,57 @@ cublasStatus_t Product::read(cublasLtMatmulDesc_t operationHandle,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t Product::check() const {
+static bool isFloat8Type(uint32_t type) {
+  return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+bool Product::isFloat8() const {
+  return isFloat8Type(a.type) && isFloat8Type(b.type);
+}
+
+cublasStatus_t Product::check(int capability) const {
   if (cublasStatus_t status = checkTypes())
     return status;
   if (cublasStatus_t status = checkSizes())
     return status;
+  if (isFloat8())
+    if (cublasStatus_t status = checkFloat8(capability))
+      return status;
   return checkEpilogue();
+}
+
+// What NVIDIA's pages say of FP8 kernels.
+cublasStatus_t Product::checkFloat8(int capability) const {
+  auto unsupported = [](const std::string &why) {
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED, why);
+  };
+  constexpr int first = 89, anyOrder = 100, anyOrderNoMore = 120;
+  if (capability < first)
+    return unsupported("factors of eight bits on an sm_" +
+                       std::to_string(capability));
+  bool mayLieAnyhow = capability >= anyOrder && capability < anyOrderNoMore;
+  if (!mayLieAnyhow && (operation.transposeA != CUBLAS_OP_T ||
+                        operation.transposeB != CUBLAS_OP_N))
+    return unsupported("A of eight bits is to be transposed, and B is not");
+  auto isAligned = [](uint64_t elements, uint32_t type) {
+    constexpr uint64_t alignment = 16;
+    return elements * bytesOf(type) % alignment == 0;
+  };
+  // Beginnings of columns; rows of op(A) and D, and what is summed over.
+  bool areColumnsAligned = true;
+  for (const Layout *layout : {&a, &b, &c, &d}) {
+    if (layout->order != CUBLASLT_ORDER_COL)
+      return unsupported("matrices of eight bits have columns");
+    areColumnsAligned &= isAligned(layout->rows, layout->type);
+    for (int64_t step : {layout->leading, layout->batchStride})
+      areColumnsAligned &= isAligned(static_cast<uint64_t>(step), layout->type);
+  }
+  if (!areColumnsAligned)
+    return unsupported("columns are no multiples of 16 bytes, or do not begin "
+                       "at such");
+  if (operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+    return unsupported("an epilogue of eight bits is not known here");
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 // The table of cublasLtMatmul in NVIDIA's pages, for real floats.
@@ -83,7 +132,13 @@ cublasStatus_t Product::checkTypes() const {
       {CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
       {CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
       {CUBLAS_COMPUTE_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F}};
+  bool isFloat8Row =
+      isFloat8() && (a.type == CUDA_R_8F_E4M3 || b.type == CUDA_R_8F_E4M3) &&
+      operation.compute == CUBLAS_COMPUTE_32F &&
+      operation.scale == CUDA_R_32F && c.type == d.type &&
+      (d.type == CUDA_R_32F || d.type == CUDA_R_16BF || d.type == CUDA_R_16F);
   bool isKnown =
+      isFloat8Row ||
       std::any_of(std::begin(table), std::end(table), [&](const Row &row) {
         return row.compute == operation.compute &&
                row.scale == operation.scale && row.factor == a.type &&
@@ -229,6 +284,10 @@ static double load(uint32_t type, const unsigned char *bytes) {
   float single = 0;
   double result = 0;
   switch (type) {
+  case CUDA_R_8F_E4M3:
+    return ax::f8BitsToFloat<ax::f8E4M3FN>(*bytes);
+  case CUDA_R_8F_E5M2:
+    return ax::f8BitsToFloat<ax::f8E5M2>(*bytes);
   case CUDA_R_16F:
     std::memcpy(&narrow, bytes, sizeof(narrow));
     return ax::f16BitsToFloat(narrow);

@@ -20,13 +20,17 @@ struct Product {
   cublasStatus_t read(cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a,
                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                       cublasLtMatrixLayout_t d);
-  /// Refuses what cuBLASLt does, and what it is not told here.
-  cublasStatus_t check() const;
+  /// Refuses what cuBLASLt does on a card of this capability (90 is 9.0), and
+  /// what it is not told here.
+  cublasStatus_t check(int capability) const;
+  /// Its factors have eight bits.
+  bool isFloat8() const;
   /// Equal ones have equal numbers, wherever their operands are.
   uint64_t hash() const;
 
 private:
   cublasStatus_t checkTypes() const;
+  cublasStatus_t checkFloat8(int capability) const;
   cublasStatus_t checkSizes() const;
   cublasStatus_t checkEpilogue() const;
 };

@@ -50,6 +50,37 @@ TEST(Contraction, OperandThatIsNoMatrixIsNamed) {
   EXPECT_FALSE(fault.b);
 }
 
+TEST(Contraction, FactorsOfEightBitsLieInRowsOfTheSum) {
+  auto faultOf = [](std::pair<int64_t, int64_t> a,
+                    std::pair<int64_t, int64_t> b, int64_t columns = 32,
+                    int64_t rows = 48) {
+    Contraction product;
+    product.aType = DType::F8E5M2;
+    product.bType = DType::F8E4M3FN;
+    product.needsMatrices = product.needsFloat8Rows = true;
+    product.m = {{rows, a.first, -1, columns}};
+    product.n = {{columns, -1, b.second, 1}};
+    product.k = {{48, a.second, b.first}};
+    ContractionFault fault;
+    auto matmul = toMatmul(product, fault);
+    EXPECT_EQ(matmul.has_value(), !fault.a && !fault.b);
+    if (matmul) {
+      EXPECT_EQ(matmul->a.dtype, DType::F8E5M2);
+      EXPECT_EQ(matmul->b.dtype, DType::F8E4M3FN);
+    }
+    return std::pair(fault.a, fault.b);
+  };
+  std::pair none(false, false), ofA(true, false), ofB(false, true);
+  EXPECT_EQ(faultOf({48, 1}, {1, 48}), none);
+  EXPECT_EQ(faultOf({64, 1}, {1, 112}), none);
+  EXPECT_EQ(faultOf({1, 48}, {1, 48}), ofA);
+  EXPECT_EQ(faultOf({56, 1}, {1, 48}), ofA);
+  EXPECT_EQ(faultOf({48, 1}, {32, 1}), ofB);
+  EXPECT_EQ(faultOf({48, 1}, {1, 56}), ofB);
+  EXPECT_EQ(faultOf({48, 1}, {1, 48}, /*columns=*/24), ofB);
+  EXPECT_EQ(faultOf({48, 1}, {1, 48}, /*columns=*/32, /*rows=*/24), ofA);
+}
+
 TEST(StridedView, ReshapeKeepsStridesWhereItCan) {
   auto split = reshapeStrides({2, 12}, {100, 1}, {2, 3, 4});
   ASSERT_TRUE(split);

@@ -59,6 +59,79 @@ TEST(GpuTiles, Transposes) {
   check(transpose("33x65xf32", "[1, 0]", "65x33xf32"));
 }
 
+/// A result, and the same in another order of dimensions.
+FusionText roundedAndTransposed(const std::string &shape,
+                                const std::string &permutation,
+                                const std::string &transposed,
+                                const std::string &type = "f8E4M3FN") {
+  std::string from = shape + "xf32", to = shape + "x" + type,
+              moved = transposed + "x" + type;
+  return {{from},
+          "%s = ax.unary neg %a : " + tensor(from) + " -> " + tensor(from) +
+              "\n%q = ax.cast %s : " + tensor(from) + " -> " + tensor(to) +
+              "\n%t = ax.transpose %q " + permutation + " : " + tensor(to) +
+              " -> " + tensor(moved),
+          {{"%q", to}, {"%t", moved}}};
+}
+
+/// Of which the operand is read once.
+TEST(GpuTiles, ResultsThatLieOtherwise) {
+  auto checkTiles = [](const FusionText &text, bool wanted) {
+    EXPECT_EQ(hasTiles(text), wanted) << text.body;
+    rt::Kernel kernel = compile(text);
+    llvm::StringRef code(reinterpret_cast<const char *>(kernel.image.data()));
+    EXPECT_EQ(code.count("ld.global"), 1U) << text.body;
+    check(text);
+  };
+  checkTiles(roundedAndTransposed("64x96", "[1, 0]", "96x64"), true);
+  checkTiles(roundedAndTransposed("96x64", "[1, 0]", "64x96", "f8E5M2"), true);
+  checkTiles(roundedAndTransposed("64x32", "[1, 0]", "32x64", "bf16"), true);
+  checkTiles(roundedAndTransposed("64x64", "[1, 0]", "64x64", "f32"), true);
+  checkTiles(roundedAndTransposed("48x80", "[1, 0]", "80x48"), true);
+  checkTiles(roundedAndTransposed("2x64x96", "[2, 0, 1]", "96x2x64"), true);
+  checkTiles(roundedAndTransposed("32x3x64", "[2, 1, 0]", "64x3x32"), true);
+  // Rows stay as they are; of few points, or no multiples, there is no tile.
+  checkTiles(roundedAndTransposed("2x64x7x32", "[0, 2, 1, 3]", "2x7x64x32"),
+             false);
+  check(roundedAndTransposed("8x100", "[1, 0]", "100x8"));
+  check(roundedAndTransposed("33x65", "[1, 0]", "65x33"));
+}
+
+/// What is read in tiles, too; two orders of one result; and one of a kernel of
+/// rows, whose results are made one by one.
+TEST(GpuTiles, ReadAndWritten) {
+  check(
+      {{"64x96xf32", "96x64xf32"},
+       R"(%b1 = ax.transpose %b [1, 0] : tensor<96x64xf32> -> tensor<64x96xf32>
+            %s = ax.binary mul %a, %b1 : tensor<64x96xf32>, tensor<64x96xf32> -> tensor<64x96xf32>
+            %q = ax.cast %s : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>
+            %t = ax.transpose %q [1, 0] : tensor<64x96xf8E4M3FN> -> tensor<96x64xf8E4M3FN>)",
+       {{"%s", "64x96xf32"},
+        {"%q", "64x96xf8E4M3FN"},
+        {"%t", "96x64xf8E4M3FN"}}});
+  check(
+      {{"2x32x64xf32"},
+       R"(%q = ax.unary neg %a : tensor<2x32x64xf32> -> tensor<2x32x64xf32>
+            %t = ax.transpose %q [2, 0, 1] : tensor<2x32x64xf32> -> tensor<64x2x32xf32>
+            %u = ax.transpose %q [0, 2, 1] : tensor<2x32x64xf32> -> tensor<2x64x32xf32>)",
+       {{"%t", "64x2x32xf32"}, {"%q", "2x32x64xf32"}, {"%u", "2x64x32xf32"}}});
+  check(
+      {{"64x64xf32"},
+       R"(%s = ax.reduce max %a dims [1] keep_dims : tensor<64x64xf32> -> tensor<64x1xf32>
+            %q = ax.binary sub %a, %s : tensor<64x64xf32>, tensor<64x1xf32> -> tensor<64x64xf32>
+            %t = ax.transpose %q [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>)",
+       {{"%q", "64x64xf32"}, {"%t", "64x64xf32"}}});
+}
+
+/// A transpose of a transpose, both of which are results.
+TEST(GpuTiles, OneAfterTheOther) {
+  check({{"64x32xf32"},
+         R"(%q = ax.unary neg %a : tensor<64x32xf32> -> tensor<64x32xf32>
+            %t = ax.transpose %q [1, 0] : tensor<64x32xf32> -> tensor<32x64xf32>
+            %u = ax.transpose %t [1, 0] : tensor<32x64xf32> -> tensor<64x32xf32>)",
+         {{"%q", "64x32xf32"}, {"%t", "32x64xf32"}, {"%u", "64x32xf32"}}});
+}
+
 /// Several tiles, of operands that are no whole tensors, and operands that are
 /// read as they lie, or twice.
 TEST(GpuTiles, OperandsOfAllKinds) {
@@ -142,6 +215,32 @@ TEST(GpuTiles, EachBarrierIsMissed) {
   EXPECT_TRUE(isMissed(2));
   // Behind the last tile, there is nothing to wait for.
   EXPECT_FALSE(isMissed(11));
+}
+
+/// Likewise, a part may not be written before it is whole, nor the next one
+/// put over it.
+TEST(GpuTiles, EachBarrierOfWrittenTilesIsMissed) {
+  rt::Kernel kernel =
+      compile(roundedAndTransposed("64x96", "[1, 0]", "96x64", "f32"));
+  rt::LaunchShape shape = kernel.launch;
+  shape.blocks = 1;
+  std::vector<float> x(64 * 96), y(x.size()), z(x.size()), expected(x.size());
+  for (size_t i = 0; i != x.size(); ++i) {
+    x[i] = -static_cast<float>(i);
+    expected[i % 96 * 64 + i / 96] = static_cast<float>(i);
+  }
+  auto isMissed = [&](int64_t barrier) {
+    for (uint64_t seed = 0; seed != 20; ++seed) {
+      llvm::cantFail(runGrid(kernel, shape, {x.data(), y.data(), z.data()}, {},
+                             /*scratch=*/nullptr, {seed, barrier}));
+      if (z != expected)
+        return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(isMissed(0));
+  EXPECT_TRUE(isMissed(1));
+  EXPECT_TRUE(isMissed(2));
 }
 
 } // namespace

@@ -99,6 +99,26 @@ TEST(MatmulTest, NarrowFactorsGiveUnroundedSums) {
     }
 }
 
+TEST(MatmulTest, FactorsOfEightBits) {
+  const DType eightBits[] = {DType::F8E4M3FN, DType::F8E5M2};
+  for (DType a : eightBits)
+    for (DType b : eightBits)
+      for (std::vector<int64_t> batch : {std::vector<int64_t>{}, {2, 3}}) {
+        MatmulDesc desc = makeDesc(DType::F32, batch, 17, 35, 19);
+        desc.a.dtype = a;
+        desc.b.dtype = b;
+        desc.hasBias = true;
+        desc.activation = Activation::Relu;
+        check(desc);
+        check(desc, 1, true, 1);
+        desc.b.dtype = DType::F32;
+        EXPECT_EQ(findFault(desc), "its types do not fit each other");
+        desc.b.dtype = b;
+        desc.c.dtype = a;
+        EXPECT_EQ(findFault(desc), "its types do not fit each other");
+      }
+}
+
 TEST(MatmulTest, ActivationsKeepNaN) {
   for (DType type : {DType::F32, DType::BF16, DType::F16})
     for (Activation activation : allActivations)

@@ -201,6 +201,22 @@ axl.stage @tiles(%x: tensor<64x96xf32>, %y: tensor<48x80xbf16>) {
 
 // -----
 
+// A result that is another one transposed is written in tiles, and nothing is
+// read for it.
+// CHECK-LABEL: @written
+// CHECK: nests ["6144 iterations: 2 3 {32x8} <4>, each by 256 threads, 1088 bytes of scratch", "result 0: once"]
+axl.stage @written(%x: tensor<64x96xf32>) {
+  %0:2 = axl.fusion(%x) {
+  ^bb0(%a: tensor<64x96xf32>):
+    %1 = ax.cast %a : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>
+    %2 = ax.transpose %1 [1, 0] : tensor<64x96xf8E4M3FN> -> tensor<96x64xf8E4M3FN>
+    axl.yield %1, %2 : tensor<64x96xf8E4M3FN>, tensor<96x64xf8E4M3FN>
+  } : (tensor<64x96xf32>) -> (tensor<64x96xf8E4M3FN>, tensor<96x64xf8E4M3FN>)
+  axl.yield %0#0, %0#1 : tensor<64x96xf8E4M3FN>, tensor<96x64xf8E4M3FN>
+}
+
+// -----
+
 // Two of them have a tile each.
 // CHECK-LABEL: @tilesOfTwo
 // CHECK: nests ["8192 iterations: 2 2 2 {32x32}, each by 256 threads, 8448 bytes of scratch", "result 0: once"]

@@ -1,0 +1,69 @@
+//===- Float8Products.cpp - Products of factors of eight bits -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Float8Products.h"
+
+#include "Contraction.h"
+#include "Library.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+/// How many numbers each sum of a product is of.
+static int64_t numTerms(Operation *product) {
+  if (auto linear = dyn_cast<LinearOp>(product))
+    return linear.getK();
+  auto dot = cast<DotOp>(product);
+  int64_t terms = 1;
+  for (int64_t dim : dot.getLhsContract())
+    terms *= tensorType(dot.getLhs()).getDimSize(dim);
+  return terms;
+}
+
+/// The dimensions of the result that are the first factor's, and the second
+/// one's; those of a batch stand in front of them.
+static std::pair<ArrayRef<int64_t>, ArrayRef<int64_t>>
+rowsAndColumns(Operation *product) {
+  ArrayRef<int64_t> shape = tensorType(product->getResult(0)).getShape();
+  auto dot = dyn_cast<DotOp>(product);
+  if (!dot)
+    return {shape.drop_back(), shape.take_back()};
+  size_t batch = dot.getRhsBatch().size();
+  size_t columns =
+      tensorType(dot.getRhs()).getRank() - batch - dot.getRhsContract().size();
+  return {shape.drop_front(batch).drop_back(columns), shape.take_back(columns)};
+}
+
+static bool isFloat8Multiple(int64_t size) {
+  return size > 0 && size % float8Multiple == 0;
+}
+
+bool hasFloat8Products(const GpuTarget &target) {
+  constexpr unsigned first = 89;
+  return target.capability >= first;
+}
+
+bool multipliesFloat8(Operation *op) {
+  Operation *product = getLibraryCore(op);
+  if (!isa_and_present<LinearOp, DotOp>(product))
+    return false;
+  Type a = tensorType(product->getOperand(0)).getElementType(),
+       b = tensorType(product->getOperand(1)).getElementType();
+  if (!ax::isFloat8(a) || !ax::isFloat8(b) ||
+      (isa<Float8E5M2Type>(a) && isa<Float8E5M2Type>(b)))
+    return false;
+  auto [rows, columns] = rowsAndColumns(product);
+  if (rows.empty() || columns.empty())
+    return false;
+  // Of a result that is written transposed, rows and columns of a call are each
+  // one dimension.
+  auto library = dyn_cast<LibraryOp>(op);
+  int64_t numRows = library && library.getTranspose()
+                        ? rows.back()
+                        : ShapedType::getNumElements(rows);
+  return tensorType(product->getResult(0)).getNumElements() > 0 &&
+         isFloat8Multiple(numTerms(product)) && isFloat8Multiple(numRows) &&
+         isFloat8Multiple(columns.back());
+}
+
+} // namespace ax::codegen
