@@ -18,6 +18,7 @@
 #include "ax/Dialect/Tensors.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace ax::codegen {
 #define GEN_PASS_DEF_COMPUTEWHEREREAD
@@ -89,8 +90,10 @@ struct Making {
     Operation *source = value.getDefiningOp();
     if (!source || fusionKind(source) == FusionKind::None)
       return true;
-    constexpr int64_t reader = 1, maker = 1;
-    return std::distance(value.user_begin(), value.user_end()) > reader + maker;
+    constexpr size_t readerAndMaker = 2;
+    llvm::SmallPtrSet<Operation *, 4> readers(value.user_begin(),
+                                              value.user_end());
+    return readers.size() > readerAndMaker;
   }
 };
 

@@ -32,6 +32,7 @@
 
 #include "ax/Codegen/Kernel.h"
 #include "ax/Dialect/FunctionFacts.h"
+#include "ax/Dialect/Tensors.h"
 #include "ax/Local/Local.h"
 
 using namespace mlir;
@@ -276,7 +277,8 @@ bool FusionGroups::mayPull(Operation *op, unsigned group) const {
   return true;
 }
 
-/// Whether `op` has one element for each row that the kernel goes on with.
+/// Whether `op` has one element for each row that the kernel goes on with, and
+/// is read so: as a column beside rows.
 bool FusionGroups::isOfRows(Operation *op, unsigned group) const {
   const auto &members = groups[group].members;
   const auto *row = llvm::find_if(members, [](Operation *member) {
@@ -285,11 +287,20 @@ bool FusionGroups::isOfRows(Operation *op, unsigned group) const {
   std::optional<ArrayRef<int64_t>> prefix;
   if (row != members.end())
     prefix = rowPrefix(*row);
-  ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
-  return prefix && !prefix->empty() && shape.size() >= prefix->size() &&
-         shape.take_front(prefix->size()) == *prefix &&
+  if (!prefix || prefix->empty())
+    return false;
+  auto isLike = [&](ArrayRef<int64_t> shape) {
+    return shape.size() == shapeOf((*row)->getOperand(0)).size() &&
+           shape.take_front(prefix->size()) == *prefix;
+  };
+  ArrayRef<int64_t> shape = shapeOf(op->getResult(0));
+  return isLike(shape) &&
          llvm::all_of(shape.drop_front(prefix->size()),
-                      [](int64_t extent) { return extent == 1; });
+                      [](int64_t extent) { return extent == 1; }) &&
+         llvm::all_of(op->getUsers(), [&](Operation *user) {
+           return !members.contains(user) ||
+                  isLike(shapeOf(user->getResult(0)));
+         });
 }
 
 /// The kernel must go on row by row with what `op` makes of each row: its outer
@@ -318,6 +329,15 @@ bool FusionGroups::mayKeepRows(Operation *op, unsigned group) const {
       return false;
   auto dependents = dependentsOf(op, group);
   if (!dependents.empty() && !keepsPrefix(op->getResult(0)))
+    return false;
+  // A number of each row, beside what has more dimensions, is one of each
+  // column.
+  auto isBroadcast = [&](Operation *user) {
+    return kernel.members.contains(user) && !isViewOp(user) &&
+           shapeOf(user->getResult(0)).size() !=
+               shapeOf(op->getResult(0)).size();
+  };
+  if (!prefix->empty() && llvm::any_of(op->getUsers(), isBroadcast))
     return false;
   // On a GPU a row is a block's at most: few are not to keep what is larger
   // than themselves. E.g. a sum of [512], by which a million elements are

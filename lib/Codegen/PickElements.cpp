@@ -14,8 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
+#include "ax/Codegen/Kernel.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/TensorBuilder.h"
+#include "ax/Local/Local.h"
 
 namespace ax::codegen {
 #define GEN_PASS_DEF_PICKELEMENTS
@@ -48,29 +50,51 @@ static bool isZero(Value value) {
   return dense.getSplatValue<APInt>().isZero();
 }
 
-/// Whether the value is iota along `dim`, which counts from the last one on.
-static bool isIota(Value value, int64_t fromLast) {
+/// Whether the value is iota along the dimension, which counts from the last
+/// one on, and has as many numbers as it has indices.
+static bool isIota(Value value, int64_t fromLast, int64_t size) {
   auto iota = value.getDefiningOp<IotaOp>();
-  return iota && static_cast<int64_t>(shapeOf(value).size()) -
-                         static_cast<int64_t>(iota.getDim()) ==
-                     fromLast;
+  if (!iota)
+    return false;
+  auto dim = static_cast<int64_t>(iota.getDim());
+  ArrayRef<int64_t> shape = shapeOf(value);
+  return static_cast<int64_t>(shape.size()) - dim == fromLast &&
+         shape[dim] == size;
 }
 
-static std::optional<Choice> findChoice(Value condition, int64_t fromLast) {
+/// Whether all of them are made by a row operation, which would have to put
+/// them into memory for one to be read.
+static bool isOfRowOperation(Value elements, int depth = 0) {
+  constexpr int deepest = 8;
+  Operation *op = elements.getDefiningOp();
+  if (!op || fusionKind(op) == FusionKind::None)
+    return false;
+  if (fusionKind(op) != FusionKind::Pull || depth == deepest)
+    return true;
+  int64_t count = tensorType(elements).getNumElements();
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    return tensorType(operand).getNumElements() >= count &&
+           isOfRowOperation(operand, depth + 1);
+  });
+}
+
+static std::optional<Choice> findChoice(Value condition, int64_t fromLast,
+                                        int64_t size) {
   auto compare = condition.getDefiningOp<CompareOp>();
   if (!compare || compare.getKind() != CompareKind::eq)
     return std::nullopt;
   for (auto [numbers, number] :
        {std::pair(compare.getLhs(), compare.getRhs()),
         std::pair(compare.getRhs(), compare.getLhs())}) {
-    if (isIota(numbers, fromLast))
+    if (isIota(numbers, fromLast, size))
       return Choice{number, {}};
     auto sum = numbers.getDefiningOp<BinaryOp>();
     if (!sum || sum.getKind() != BinaryKind::add)
       continue;
     for (auto [iota, first] : {std::pair(sum.getLhs(), sum.getRhs()),
                                std::pair(sum.getRhs(), sum.getLhs())})
-      if (isIota(iota, fromLast) && tensorType(first).getNumElements() == 1)
+      if (isIota(iota, fromLast, size) &&
+          tensorType(first).getNumElements() == 1)
         return Choice{number, first};
   }
   return std::nullopt;
@@ -98,12 +122,16 @@ struct PickElementsPass : codegen::impl::PickElementsBase<PickElementsPass> {
     ArrayRef<int64_t> shape = shapeOf(select.getResult());
     int64_t rank = static_cast<int64_t>(shape.size());
     std::optional<Choice> choice =
-        findChoice(select.getCondition(), rank - dim);
+        findChoice(select.getCondition(), rank - dim, shape[dim]);
     SmallVector<int64_t> picked(shape);
     picked[dim] = 1;
     // Whoever is broadcast, is so by what reads it.
-    if (!choice || shapeOf(elements) != shape ||
-        shapeOf(choice->number) != ArrayRef(picked))
+    if (!choice || shape[dim] == 0 || shapeOf(elements) != shape ||
+        shapeOf(choice->number) != ArrayRef(picked) ||
+        isOfRowOperation(elements))
+      return;
+    Type type = elementType(choice->number);
+    if (!type.isSignlessInteger(32) && !type.isSignlessInteger(64))
       return;
     OpBuilder builder(reduce);
     TensorBuilder t(reduce.getLoc(), builder);

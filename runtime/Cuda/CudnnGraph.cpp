@@ -136,6 +136,7 @@ void CudnnGraph::set(CudnnDescriptor *descriptor,
                      llvm::ArrayRef<T> values) {
   if (!failure.empty())
     return;
+  static_assert(!std::is_floating_point_v<T>, "rounded numbers are no text");
   text += " " + std::to_string(name);
   // Handles are others in each run.
   if constexpr (!std::is_pointer_v<T>)

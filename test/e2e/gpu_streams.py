@@ -62,7 +62,7 @@ SINGLE = {
         "outputs are made": (1, 1), "outputs are with the host": (3, 1)},
     "--dp=2": {
         "what is exchanged is made": (3, 3),
-        "what was exchanged has come": (3, 2),
+        "what was exchanged has come": (3, 1),
         "others begin an exchange": (6, 2)},
     "--pp=2 --micro-batches=4": {
         "what is sent is made": (6, 6), "what was sent is gone": (5, 1),

@@ -55,18 +55,20 @@ bool Emitter::isInParts(Operation *op) const {
 }
 
 Emitter::Share Emitter::shareOf(const Scatter &scatter) {
-  constexpr int64_t neighbours = 32, manyColumns = 8192;
+  constexpr int64_t neighbours = 32;
   Share share;
   share.rows = countOf(scatter.rowShape());
-  int64_t behind = countOf(
-      scatter.shape.drop_front(scatter.firstRowDim + scatter.numRowDims));
   int64_t columns = countOf(scatter.columnShape());
-  share.unit = llvm::divideCeil(neighbours, std::max<int64_t>(behind, 1));
-  share.parts = std::min<int64_t>(nests.iterations,
+  int64_t behind = std::max<int64_t>(scatter.countBehind(), 1);
+  share.unit = llvm::divideCeil(neighbours, behind);
+  // Where each column looks at all of its own updates, rows are parts only if
+  // columns are few.
+  int64_t columnParts = 1;
+  if (!scatter.goTogether)
+    columnParts =
+        std::clamp<int64_t>(columns / neighbours, 1, nests.iterations);
+  share.parts = std::min<int64_t>(nests.iterations / columnParts,
                                   llvm::divideCeil(share.rows, share.unit));
-  // Threads that each have a column of their own need not look at others'.
-  if (!scatter.goTogether && columns >= manyColumns)
-    share.parts = 1;
   share.columns = llvm::divideCeil(columns, nests.iterations / share.parts);
   IndexExpr columnPart;
   std::tie(columnPart, share.rowPart) =
@@ -87,31 +89,37 @@ Value Emitter::isOwnRow(const Scatter &scatter, const Share &share,
                      writer.isLess(distance, writer.number(1)));
 }
 
-void Emitter::emitBefore(const Scatter &scatter, const Share &share,
-                         Value base) {
+void Emitter::emitOwnOperand(const Scatter &scatter, const Share &share,
+                             Value base) {
   SmallVector<int64_t> columnShape = scatter.columnShape();
   int64_t units = llvm::divideCeil(share.rows, share.unit * share.parts);
+  // As they lie in memory.
+  bool isRowLast = scatter.countBehind() == 1;
+  SmallVector<int64_t> sizes{units, share.unit};
+  sizes.insert(isRowLast ? sizes.begin() : sizes.end(), share.columns);
   Type type = scatter.type();
-  emitNest(scatter.op, NestRole::First, {units, share.unit, share.columns}, {},
-           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
-             IndexExpr row =
-                 (at[0] * share.parts + share.rowPart) * share.unit + at[1];
-             IndexExpr column = share.firstColumn + at[2];
-             // What a choice gives is of no use here: what counts is the store.
-             guarded(
-                 {{row, 0, share.rows}, {column, 0, countOf(columnShape)}},
-                 type,
-                 [&] {
-                   Indices own =
-                       scatter.join(space.delinearize(row, scatter.rowShape()),
-                                    space.delinearize(column, columnShape));
-                   storeElement(pull(scatter.operand, own), base,
-                                space.linearize(own, scatter.shape), type);
-                   return writer.zero(type);
-                 },
-                 [&] { return writer.zero(type); });
-             return {};
-           });
+  emitNest(
+      scatter.op, NestRole::First, sizes, {},
+      [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
+        const IndexExpr &number = isRowLast ? at.front() : at.back();
+        ArrayRef<IndexExpr> inRows = at.slice(isRowLast ? 1 : 0, 2);
+        IndexExpr row =
+            (inRows[0] * share.parts + share.rowPart) * share.unit + inRows[1];
+        IndexExpr column = share.firstColumn + number;
+        // What a choice gives is of no use here: what counts is the store.
+        guarded(
+            {{row, 0, share.rows}, {column, 0, countOf(columnShape)}}, type,
+            [&] {
+              Indices own =
+                  scatter.join(space.delinearize(row, scatter.rowShape()),
+                               space.delinearize(column, columnShape));
+              storeElement(pull(scatter.operand, own), base,
+                           space.linearize(own, scatter.shape), type);
+              return writer.zero(type);
+            },
+            [&] { return writer.zero(type); });
+        return {};
+      });
 }
 
 /// All columns of the iteration's part that updates have, dealt out to its
@@ -262,7 +270,8 @@ void Emitter::emitChoosing(const Scatter &scatter, const Share &share,
               isOwn, i32,
               [&] {
                 Value stored = writer.convert(
-                    writer.wide(space.materialize(number)), i64, i32);
+                    writer.wide(space.materialize(number + first * -1)), i64,
+                    i32);
                 writer.store(stored, lists.chosen, indexOf(next, i32), i32);
                 return add(next, one);
               },
@@ -285,13 +294,15 @@ void Emitter::emitUpdatesTogether(const Scatter &scatter, const Share &share,
   lists.counts = allocateScratch(lists.count, i32);
   lists.ends = allocateScratch(lists.count, i32);
   lists.chosen = allocateScratch(listed, i32);
-  auto update = [&](ArrayRef<IndexExpr> column, Value first, int64_t some) {
+  auto update = [&](const IndexExpr &round, ArrayRef<IndexExpr> column,
+                    Value first, int64_t some) {
     memos.emplace_back();
     SmallVector<std::pair<IndexExpr, Value>> updates;
     for (int64_t k = 0; k != some; ++k) {
       Value chosen = writer.load(lists.chosen,
                                  writer.addIndex(first, writer.number(k)), i32);
-      IndexExpr number = space.addOpaque(indexOf(chosen, i32), 0, count - 1);
+      IndexExpr number =
+          round * listed + space.addOpaque(indexOf(chosen, i32), 0, listed - 1);
       Indices point = scatter.join(
           space.delinearize(number, scatter.orderedSizes()), column);
       updates.emplace_back(
@@ -302,29 +313,29 @@ void Emitter::emitUpdatesTogether(const Scatter &scatter, const Share &share,
       emitUpdate(scatter, base, offset, value);
     memos.pop_back();
   };
-  emitLoop(scatter.op, NestRole::Round, llvm::divideCeil(count, listed), {},
-           [&](const IndexExpr &round, ValueRange) -> Values {
-             emitChoosing(scatter, share, round * listed, lists);
-             Value total = indexOf(
-                 writer.load(lists.ends, writer.number(lists.count - 1), i32),
-                 i32);
-             emitColumns(scatter, share, [&](ArrayRef<IndexExpr> column) {
-               Value size = writer.number(together);
-               Value groups = writer.divIndex(total, size);
-               writer.loop(writer.number(0), groups, {},
-                           [&](Value i, ValueRange) -> Values {
-                             update(column, writer.mulIndex(i, size), together);
-                             return {};
-                           });
-               writer.loop(writer.mulIndex(groups, size), total, {},
-                           [&](Value i, ValueRange) -> Values {
-                             update(column, i, 1);
-                             return {};
-                           });
-             });
-             // Who is ahead meets the others before numbers are written anew.
-             return {};
-           });
+  emitLoop(
+      scatter.op, NestRole::Round, llvm::divideCeil(count, listed), {},
+      [&](const IndexExpr &round, ValueRange) -> Values {
+        emitChoosing(scatter, share, round * listed, lists);
+        Value total = indexOf(
+            writer.load(lists.ends, writer.number(lists.count - 1), i32), i32);
+        emitColumns(scatter, share, [&](ArrayRef<IndexExpr> column) {
+          Value size = writer.number(together);
+          Value groups = writer.divIndex(total, size);
+          writer.loop(
+              writer.number(0), groups, {}, [&](Value i, ValueRange) -> Values {
+                update(round, column, writer.mulIndex(i, size), together);
+                return {};
+              });
+          writer.loop(writer.mulIndex(groups, size), total, {},
+                      [&](Value i, ValueRange) -> Values {
+                        update(round, column, i, 1);
+                        return {};
+                      });
+        });
+        // Who is ahead meets the others before numbers are written anew.
+        return {};
+      });
 }
 
 } // namespace ax::codegen

@@ -18,7 +18,7 @@ static Type elementType(Value value) {
   return tensorType(value).getElementType();
 }
 
-void Emitter::emitBefore(const Scatter &scatter, Value base) {
+void Emitter::emitOperand(const Scatter &scatter, Value base) {
   emitNest(scatter.op, NestRole::First, scatter.shape, {},
            [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
              storeElement(pull(scatter.operand, at), base,
@@ -45,7 +45,7 @@ Emitter::RowValue Emitter::emitScatter(const Scatter &scatter) {
   OpResult result = scatter.op->getResult(0);
   if (!isInParts(scatter.op)) {
     RowValue row = allocateRow(result, {});
-    emitBefore(scatter, row.base);
+    emitOperand(scatter, row.base);
     emitOrdered(
         scatter.op, NestRole::Update, scatter.sizes,
         [&](unsigned d) { return scatter.isOrdered(d); },
@@ -62,7 +62,9 @@ Emitter::RowValue Emitter::emitScatter(const Scatter &scatter) {
   RowValue row;
   row.base = writer.tensor(numOperands + number);
   Share share = shareOf(scatter);
-  emitBefore(scatter, share, row.base);
+  emitOwnOperand(scatter, share, row.base);
+  if (llvm::is_contained(scatter.sizes, 0))
+    return row;
   atAnchor([&] {
     if (scatter.goTogether)
       emitUpdatesTogether(scatter, share, row.base);

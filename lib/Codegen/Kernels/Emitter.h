@@ -226,13 +226,15 @@ private:
   RowValue emitScatterElements(ScatterElementsOp op);
   RowValue emitScatterND(ScatterNDOp op);
   RowValue emitScatter(const Scatter &scatter);
-  void emitBefore(const Scatter &scatter, Value base);
+  void emitOperand(const Scatter &scatter, Value base);
   void emitUpdate(const Scatter &scatter, Value base, const IndexExpr &offset,
                   Value update);
+
+  // EmitScatterParts.cpp
   Share shareOf(const Scatter &scatter);
   Value isOwnRow(const Scatter &scatter, const Share &share,
                  llvm::ArrayRef<IndexExpr> place);
-  void emitBefore(const Scatter &scatter, const Share &share, Value base);
+  void emitOwnOperand(const Scatter &scatter, const Share &share, Value base);
   void emitColumns(const Scatter &scatter, const Share &share,
                    llvm::function_ref<void(llvm::ArrayRef<IndexExpr>)> body);
   void emitUpdatesByColumn(const Scatter &scatter, const Share &share,
@@ -245,6 +247,7 @@ private:
                     const IndexExpr &first, const Lists &lists);
   void emitUpdatesTogether(const Scatter &scatter, const Share &share,
                            Value base);
+
   FusionOp fusion;
   KernelNests &nests;
   KernelWriter &writer;

@@ -3,8 +3,6 @@
 
 #include "GpuWriter.h"
 
-#include "Emitter.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -68,10 +66,10 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
     // ptxas would rather spill than not have as many threads there as can be.
     // Large blocks may have a multiprocessor's registers alone, and of a
     // scatter's, which keep several addresses, there are fewer.
-    constexpr int64_t large = 512, ofScatter = 1536;
-    int64_t blocks = threadsPerBlock > large      ? 1
-                     : hasScattersInParts(fusion) ? ofScatter / threadsPerBlock
-                                                  : 0;
+    constexpr int64_t large = 512, ofScatter = 1024;
+    int64_t blocks = threadsPerBlock > large ? 1
+                     : nests.areParts        ? ofScatter / threadsPerBlock
+                                             : 0;
     if (blocks > 0)
       kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       b.getI32IntegerAttr(static_cast<int32_t>(blocks)));

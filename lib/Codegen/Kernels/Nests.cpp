@@ -195,6 +195,7 @@ private:
     while (parts > 1 && !llvm::all_of(yield->getOperands(), suits))
       --parts;
     nests.iterations = parts;
+    nests.areParts = true;
   }
 
   /// An iteration of other size has other loops: all of them are forgotten.

@@ -78,6 +78,8 @@ struct KernelNests {
   int64_t iterations = 1;
   LoopPlan outer;
   Dealing dealing = Dealing::Pieces;
+  /// They are parts of a scatter's results.
+  bool areParts = false;
   /// Who does one of them, or a tile of them. Points of a nest that is not
   /// within another, or of the tile, are dealt out to the group.
   ThreadGroup group;

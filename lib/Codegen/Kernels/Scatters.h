@@ -5,6 +5,8 @@
 
 #include "Emitter.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace ax::codegen {
 
 struct Emitter::Scatter {
@@ -29,6 +31,10 @@ struct Emitter::Scatter {
   }
   llvm::SmallVector<int64_t> columnShape() const {
     return without(shape, firstRowDim, numRowDims);
+  }
+  /// Elements of a column that lie next to each other, behind the rows.
+  int64_t countBehind() const {
+    return llvm::product_of(shape.drop_front(firstRowDim + numRowDims));
   }
   llvm::ArrayRef<int64_t> orderedSizes() const {
     return sizes.slice(firstRowDim, numOrdered);

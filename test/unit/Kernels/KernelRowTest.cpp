@@ -347,6 +347,26 @@ TEST(KernelRow, ScatterInParts) {
            {{"%r", result}}},
           {{1, randomIndices(type({5, 70}), 2, random)}}, 1e-6);
   }
+  // Nothing is updated.
+  check(
+      {{"64x40xf32", "0x1xi64", "0x40xf32"},
+       R"(%r = ax.scatter_nd add %a[%b], %c : tensor<64x40xf32>, tensor<0x1xi64>, tensor<0x40xf32> -> tensor<64x40xf32>)",
+       {{"%r", "64x40xf32"}}});
+  check(
+      {{"3000xf32", "0xi64", "0xf32"},
+       R"(%r = ax.scatter_elements add %a[%b], %c axis 0 : tensor<3000xf32>, tensor<0xi64>, tensor<0xf32> -> tensor<3000xf32>)",
+       {{"%r", "3000xf32"}}});
+  // Rows are the last dimension, or one in the middle.
+  check(
+      {{"40x300xf32", "33x50xi64", "33x50xf32"},
+       R"(%r = ax.scatter_elements set %a[%b], %c axis 1 : tensor<40x300xf32>, tensor<33x50xi64>, tensor<33x50xf32> -> tensor<40x300xf32>)",
+       {{"%r", "40x300xf32"}}},
+      {{1, randomIndices(type({33, 50}), 300, random)}});
+  check(
+      {{"5x70x20xf32", "4x50x17xi64", "4x50x17xf32"},
+       R"(%r = ax.scatter_elements set %a[%b], %c axis 1 : tensor<5x70x20xf32>, tensor<4x50x17xi64>, tensor<4x50x17xf32> -> tensor<5x70x20xf32>)",
+       {{"%r", "5x70x20xf32"}}},
+      {{1, randomIndices(type({4, 50, 17}), 70, random)}});
   // Updates are looked at in rounds, the last of which is not full.
   check(
       {{"64x40xf32", "90x101x1xi64", "90x101x40xf32"},

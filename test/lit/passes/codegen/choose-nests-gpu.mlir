@@ -246,3 +246,18 @@ axl.stage @embedding(%x: tensor<50257x768xf32>, %i: tensor<16384x1xi64>, %u: ten
   } : (tensor<50257x768xf32>, tensor<16384x1xi64>, tensor<16384x768xf32>) -> tensor<50257x768xf32>
   axl.yield %0 : tensor<50257x768xf32>
 }
+
+// -----
+
+// Rows that are the last dimension are written as they lie. Columns that look at
+// their own updates are parts before rows are.
+// CHECK-LABEL: @last
+// CHECK: ax.scatter_elements {{.*}} {axl.nests = ["first: 32 50272(1571x32)", "update: 32", "in order: 5", "in group: once"]}
+axl.stage @last(%x: tensor<16384x50257xf32>, %i: tensor<16384x5xi64>, %u: tensor<16384x5xf32>) {
+  %0 = axl.fusion(%x, %i, %u) {
+  ^bb0(%a: tensor<16384x50257xf32>, %b: tensor<16384x5xi64>, %c: tensor<16384x5xf32>):
+    %1 = ax.scatter_elements add %a[%b], %c axis 1 : tensor<16384x50257xf32>, tensor<16384x5xi64>, tensor<16384x5xf32> -> tensor<16384x50257xf32>
+    axl.yield %1 : tensor<16384x50257xf32>
+  } : (tensor<16384x50257xf32>, tensor<16384x5xi64>, tensor<16384x5xf32>) -> tensor<16384x50257xf32>
+  axl.yield %0 : tensor<16384x50257xf32>
+}

@@ -135,3 +135,32 @@ axl.stage @statistics(%x: tensor<64x32xf32>) {
   %6 = ax.reduce sum %5 dims [0] : tensor<64x32xf32> -> tensor<32xf32>
   axl.yield %4, %6 : tensor<64x32xf32>, tensor<32xf32>
 }
+
+// A number of each row that is read as one of each column is none of the row's:
+// all of them are needed in each.
+// BOTH: axl.stage @across
+// BOTH: axl.fusion
+// BOTH: ax.reduce sum
+// BOTH: axl.fusion
+// BOTH: ax.reduce max
+// BOTH: axl.stage @directly
+// BOTH: axl.fusion
+// BOTH: ax.reduce sum
+// BOTH: axl.fusion
+// BOTH: ax.reduce max
+axl.stage @across(%x: tensor<64x64xf32>, %b: tensor<64x32xf32>) {
+  %v = ax.reduce sum %b dims [1] : tensor<64x32xf32> -> tensor<64xf32>
+  %c = ax.constant dense<0.5> : tensor<f32> -> tensor<f32>
+  %h = ax.binary mul %v, %c : tensor<64xf32>, tensor<f32> -> tensor<64xf32>
+  %l = ax.binary sub %x, %h : tensor<64x64xf32>, tensor<64xf32> -> tensor<64x64xf32>
+  %m = ax.reduce max %l dims [1] keep_dims : tensor<64x64xf32> -> tensor<64x1xf32>
+  %y = ax.binary sub %l, %m : tensor<64x64xf32>, tensor<64x1xf32> -> tensor<64x64xf32>
+  axl.yield %y : tensor<64x64xf32>
+}
+axl.stage @directly(%x: tensor<64x64xf32>, %b: tensor<64x32xf32>) {
+  %v = ax.reduce sum %b dims [1] : tensor<64x32xf32> -> tensor<64xf32>
+  %l = ax.binary sub %x, %v : tensor<64x64xf32>, tensor<64xf32> -> tensor<64x64xf32>
+  %m = ax.reduce max %l dims [1] keep_dims : tensor<64x64xf32> -> tensor<64x1xf32>
+  %y = ax.binary sub %l, %m : tensor<64x64xf32>, tensor<64x1xf32> -> tensor<64x64xf32>
+  axl.yield %y : tensor<64x64xf32>
+}
