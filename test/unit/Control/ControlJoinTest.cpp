@@ -27,6 +27,28 @@ using testing::StartsWith;
 
 std::string sayYes(World &) { return "yes"; }
 
+/// A port of this host that is in use.
+class TakenPort {
+public:
+  TakenPort() : file(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto *place = reinterpret_cast<sockaddr *>(&address);
+    socklen_t size = sizeof(address);
+    if (bind(file, place, size) || getsockname(file, place, &size))
+      std::abort();
+    port = ntohs(address.sin_port);
+  }
+  ~TakenPort() { close(file); }
+  void listen() const { ::listen(file, 1); }
+
+  uint16_t port;
+
+private:
+  int file;
+};
+
 TEST(ControlJoinTest, SaysWhoHasSomethingElse) {
   auto results = runThreads(4, sayYes, [](ControlOptions &options) {
     int32_t process = options.place.process;
@@ -134,6 +156,56 @@ TEST(ControlJoinTest, WhoComesWhenItIsOverIsToldAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
+TEST(ControlJoinTest, WhoComesLongAfterTheEndIsToldOfIt) {
+  auto begin = std::chrono::steady_clock::now();
+  auto results = runThreads(4, sayYes, [](ControlOptions &options) {
+    if (options.place.process == 2)
+      options.place.numProcesses = 2;
+    if (options.place.process != 3)
+      return;
+    auto broadcast = options.broadcast;
+    options.broadcast = [broadcast](std::string value) {
+      auto told = broadcast(std::move(value));
+      std::this_thread::sleep_for(std::chrono::seconds(4));
+      return told;
+    };
+  });
+  EXPECT_THAT(results[0], StartsWith("a process on host host2 says"));
+  EXPECT_THAT(results[3],
+              AllOf(StartsWith("process 0 is not there any more (nobody "
+                               "listens at 127.0.0.1, port "),
+                    EndsWith("the job has ended before this process joined it. "
+                             "What process 0 has said tells why; then start "
+                             "all processes again")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+// Nobody else tells people.
+TEST(ControlJoinTest, WhoFindsNobodyIsAlone) {
+  ControlOptions options = makeOptions(1, 2);
+  options.broadcast = [](std::string) {
+    return "a" + ControlAddress{{"127.0.0.1"}, 1, "key"}.encode();
+  };
+  auto world = joinControl(std::move(options));
+  ASSERT_FALSE(bool(world));
+  llvm::Error error = world.takeError();
+  EXPECT_TRUE(error.isA<AloneError>());
+  ErrorDescription why = describeError(std::move(error));
+  EXPECT_EQ(why.code, ExitCode::RunFailed);
+  EXPECT_THAT(why.message, StartsWith("process 0 is not there any more"));
+}
+
+TEST(ControlJoinTest, AFirstThatHasNotComeIsWaitedFor) {
+  uint16_t port = TakenPort().port;
+  auto results = runThreads(2, sayYes, [port](ControlOptions &options) {
+    options.meeting = {{"127.0.0.1"}, port, std::string(32, '0')};
+    options.address = "127.0.0.1:" + std::to_string(port);
+    if (options.place.process == 0)
+      std::this_thread::sleep_for(std::chrono::seconds(8));
+  });
+  EXPECT_THAT(results, Each("yes"));
+}
+
 TEST(ControlJoinTest, WhoHasNoThreadIsToldOfIt) {
   for (int32_t lacking : {0, 1}) {
     Processes processes(2, sayYes, [=](ControlOptions &options) {
@@ -160,28 +232,6 @@ TEST(ControlJoinTest, ABroadcastThatFailsIsAnError) {
   });
   EXPECT_THAT(results, Each("the launcher is gone"));
 }
-
-/// A port of this host that is in use.
-class TakenPort {
-public:
-  TakenPort() : file(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    auto *place = reinterpret_cast<sockaddr *>(&address);
-    socklen_t size = sizeof(address);
-    if (bind(file, place, size) || getsockname(file, place, &size))
-      std::abort();
-    port = ntohs(address.sin_port);
-  }
-  ~TakenPort() { close(file); }
-  void listen() const { ::listen(file, 1); }
-
-  uint16_t port;
-
-private:
-  int file;
-};
 
 TEST(ControlJoinTest, AnAddressMayBeGiven) {
   for (const char *address :
