@@ -16,8 +16,8 @@ static constexpr std::chrono::seconds goodbyeWait(1);
 static constexpr std::chrono::milliseconds connectTime(3000);
 /// After all of them were refused.
 static constexpr std::chrono::milliseconds connectPause(200);
-/// So long all addresses of a process 0 that was there refuse connections before
-/// it is taken for gone: a network may do so for a moment.
+/// So long all addresses of a process 0 that was there refuse connections
+/// before it is taken for gone: a network may do so for a moment.
 static constexpr std::chrono::seconds goneTime(5);
 
 llvm::Error Spoke::Connection::open(const ControlAddress &address,

@@ -2,6 +2,7 @@
 """How tests start processes by MPI."""
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 from cases import Unsupported, isSanitized, run, tool
@@ -11,8 +12,12 @@ USAGE = 2
 RANKS = BUILD / "test/mpi/mpi-ranks"
 MODULE = Path(tool("libax-mpi.so"))
 # As root, with more ranks than cores, and without looking for other hosts.
+# Its files have a folder of their own: two that make and remove the same one at the same
+# time are in each other's way.
+SESSIONS = tempfile.TemporaryDirectory(prefix="mpi-")
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe",
-          "--mca", "plm", "isolated", "--mca", "btl", "self,vader"]
+          "--mca", "plm", "isolated", "--mca", "btl", "self,vader",
+          "--mca", "orte_tmpdir_base", SESSIONS.name]
 
 
 def needMpi():
