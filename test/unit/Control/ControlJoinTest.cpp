@@ -210,9 +210,10 @@ TEST(ControlJoinTest, WhoHasNoThreadIsToldOfIt) {
   for (int32_t lacking : {0, 1}) {
     Processes processes(2, sayYes, [=](ControlOptions &options) {
       options.joinTimeout = std::chrono::seconds(1);
+      if (options.place.process != lacking)
+        return;
       // It is there until the process ends.
-      if (options.place.process == lacking)
-        new NoThreads;
+      static NoThreads here;
     });
     EXPECT_EQ(processes.wait(lacking, std::chrono::seconds(10)),
               "no thread for the control channel: Resource temporarily "
