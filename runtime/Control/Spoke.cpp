@@ -105,9 +105,24 @@ bool Spoke::connect() {
           /*isFirstLost=*/true);
       return false;
     }
-    sleep(*made, connectPause.count());
+    made.reset();
+    pause(connectPause);
   }
   return false;
+}
+
+/// Sleeps so long whatever connections have to say.
+void Spoke::pause(std::chrono::milliseconds time) {
+  zmq_pollitem_t item = {nullptr, state.getWakeFile(), ZMQ_POLLIN, 0};
+  Clock::time_point last = Clock::now() + time;
+  while (!state.wantsToLeave()) {
+    auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(last - Clock::now());
+    if (left.count() <= 0)
+      return;
+    context.zmq.zmq_poll.function(&item, 1, left.count());
+    state.clearWake();
+  }
 }
 
 /// Who has told its address listened before it did. An address that all know

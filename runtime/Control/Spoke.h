@@ -37,6 +37,7 @@ private:
   bool isFirstGone();
   bool waitForHandshake(Connection &made, Clock::time_point last);
   void sleep(Connection &at, long milliseconds);
+  void pause(std::chrono::milliseconds time);
   void wait();
   void readMessages();
   void handle(Message message);

@@ -4,12 +4,14 @@
 #include "../NoThreads.h"
 #include "Jobs.h"
 
+#include "ax/Runtime/Listener.h"
 #include "ax/Support/Error.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include <arpa/inet.h>
+#include <atomic>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <thread>
@@ -124,6 +126,31 @@ TEST(ControlJoinTest, WhoLacksTheKeyIsKeptOut) {
   });
   EXPECT_EQ(results[0], "process 2 of 3 did not join within 2 s");
   EXPECT_THAT(results[2], StartsWith("process 0 does not answer"));
+}
+
+// Each time takes sockets of ZeroMQ, which go a while after they are closed.
+TEST(ControlJoinTest, WhoIsTurnedAwayComesBackAWhileLater) {
+  control::Listener listener = cantFail(control::listenAt("127.0.0.1"));
+  std::atomic<int> numCome{0};
+  std::thread other([&] {
+    for (int file; (file = accept(listener.socket, nullptr, nullptr)) >= 0;) {
+      ++numCome;
+      close(file);
+    }
+  });
+  ControlOptions options = makeOptions(1, 2);
+  options.joinTimeout = std::chrono::seconds(2);
+  options.broadcast = [&](std::string) {
+    return "a" + listener.address.encode();
+  };
+  EXPECT_THAT(textOf(joinControl(std::move(options)).takeError()),
+              StartsWith("process 0 does not answer"));
+  shutdown(listener.socket, SHUT_RDWR);
+  other.join();
+  close(listener.socket);
+  EXPECT_GT(numCome, 2);
+  // It also looks whether anybody is there.
+  EXPECT_LE(numCome, 2 * 11);
 }
 
 TEST(ControlJoinTest, NumbersHaveToFit) {
