@@ -251,6 +251,9 @@ bool Job::isSpeaker() const {
 
 /// MPI's launcher ends the others, those that are stopped, too.
 void Job::tellAndEnd(const std::string &message, int code) {
+  // The guard and what fails meanwhile have the same to tell: one does, and the
+  // other waits for the end.
+  telling.lock();
   llvm::outs().flush();
   reportError(options.tool, makeError(ExitCode::RunFailed, message));
   llvm::errs().flush();
@@ -263,7 +266,12 @@ void Job::tellAndEnd(const std::string &message, int code) {
 }
 
 void Job::end(const std::string &reason, int code) {
-  if (!isSpeaker() || reason.empty())
+  // What the job ends with says who speaks: that is not for others to find out.
+  bool speaks = isSpeaker();
+  if (!reason.empty())
+    world->abort(speaks ? reason
+                        : rt::describePlace(world->getPlace()) + ": " + reason);
+  if (!speaks || reason.empty())
     ::_exit(code);
   tellAndEnd(reason, code);
 }
@@ -281,6 +289,10 @@ int Job::leave(int code) {
                       std::chrono::duration<double>(limit).count())
             .str());
   llvm::Error error = mpi ? mpi->process.finalize() : llvm::Error::success();
+  // It may let some go before others: process 0 stays to tell of who is left.
+  if (guard && mpi && !error)
+    if (llvm::Error missing = world->barrier("end of the job"))
+      return fail(std::move(missing));
   if (guard)
     guard->letEnd();
   guard.reset();

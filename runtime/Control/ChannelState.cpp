@@ -3,6 +3,7 @@
 
 #include "ChannelState.h"
 
+#include "ax/Runtime/Control.h"
 #include "ax/Support/Error.h"
 
 #include <sys/eventfd.h>
@@ -36,9 +37,12 @@ void ChannelState::clearWake() {
 llvm::Error ChannelState::waitUntilJoined() {
   std::unique_lock<std::mutex> lock(mutex);
   changed.wait(lock, [&] { return joined || ending; });
-  if (ending)
-    return makeError(ending->code, ending->reason);
-  return llvm::Error::success();
+  if (!ending)
+    return llvm::Error::success();
+  if (ending->isAlone)
+    return llvm::make_error<AloneError>(
+        ErrorDescription{ending->code, ending->reason});
+  return makeError(ending->code, ending->reason);
 }
 
 llvm::Expected<std::vector<std::string>>

@@ -22,6 +22,8 @@ struct Ending {
   int32_t askedBy = -1;
   /// Process 0 is lost.
   bool isFirstLost = false;
+  /// This process was never connected with it: nobody else tells people.
+  bool isAlone = false;
 };
 
 /// What the channel's thread and those that use the channel tell each other.

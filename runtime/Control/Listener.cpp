@@ -20,6 +20,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -152,6 +153,28 @@ llvm::Expected<std::vector<std::string>> resolveHost(const std::string &name) {
     if (std::string text = inDigits(at->ai_addr); !text.empty())
       addresses.push_back(std::move(text));
   return addresses;
+}
+
+bool isRefused(const std::string &host, uint16_t port) {
+  /// Who is there says so at once.
+  constexpr int patience = 1000;
+  addrinfo hints = {}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found))
+    return false;
+  llvm::scope_exit release([&] { freeaddrinfo(found); });
+  int made = socket(found->ai_family,
+                    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+  if (made < 0)
+    return false;
+  int error = connect(made, found->ai_addr, found->ai_addrlen) ? errno : 0;
+  pollfd item = {made, POLLOUT, 0};
+  socklen_t size = sizeof(error);
+  if (error == EINPROGRESS && poll(&item, 1, patience) == 1)
+    getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size);
+  close(made);
+  return error == ECONNREFUSED;
 }
 
 static uint64_t countOpenFiles() {

@@ -3,6 +3,9 @@
 
 #include "Spoke.h"
 
+#include "ax/Runtime/Listener.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -13,6 +16,9 @@ static constexpr std::chrono::seconds goodbyeWait(1);
 static constexpr std::chrono::milliseconds connectTime(3000);
 /// After all of them were refused.
 static constexpr std::chrono::milliseconds connectPause(200);
+/// So long all addresses of a process 0 that was there refuse connections
+/// before it is taken for gone: a network may do so for a moment.
+static constexpr std::chrono::seconds goneTime(5);
 
 llvm::Error Spoke::Connection::open(const ControlAddress &address,
                                     const std::string &host) {
@@ -87,10 +93,53 @@ bool Spoke::connect() {
           /*isFirstLost=*/true);
       return false;
     }
-    if (index + 1 == address.hosts.size())
-      sleep(*made, connectPause.count());
+    if (index + 1 < address.hosts.size())
+      continue;
+    if (isFirstGone()) {
+      end(llvm::formatv(
+              "process 0 is not there any more (nobody listens at {0}, port "
+              "{1}): the job has ended before this process joined it. What "
+              "process 0 has said tells why; then start all processes again",
+              llvm::join(address.hosts, ", "), address.port)
+              .str(),
+          /*isFirstLost=*/true);
+      return false;
+    }
+    made.reset();
+    pause(connectPause);
   }
   return false;
+}
+
+/// Sleeps so long whatever connections have to say.
+void Spoke::pause(std::chrono::milliseconds time) {
+  zmq_pollitem_t item = {nullptr, state.getWakeFile(), ZMQ_POLLIN, 0};
+  Clock::time_point last = Clock::now() + time;
+  while (!state.wantsToLeave()) {
+    auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(last - Clock::now());
+    if (left.count() <= 0)
+      return;
+    context.zmq.zmq_poll.function(&item, 1, left.count());
+    state.clearWake();
+  }
+}
+
+/// Who has told its address listened before it did. An address that all know
+/// without it says nothing: process 0 may come later.
+bool Spoke::isFirstGone() {
+  if (options.meeting)
+    return false;
+  if (!llvm::all_of(address.hosts, [&](const std::string &host) {
+        return isRefused(host, address.port);
+      })) {
+    refusedSince.reset();
+    return false;
+  }
+  Clock::time_point now = Clock::now();
+  if (!refusedSince)
+    refusedSince = now;
+  return now - *refusedSince > goneTime;
 }
 
 bool Spoke::waitForHandshake(Connection &made, Clock::time_point last) {
@@ -226,6 +275,7 @@ void Spoke::refuseExchange() {
 void Spoke::end(std::string reason, bool isFirstLost) {
   Ending ending{std::move(reason)};
   ending.isFirstLost = isFirstLost;
+  ending.isAlone = !connection;
   state.end(std::move(ending));
 }
 

@@ -34,8 +34,10 @@ private:
   };
 
   bool connect();
+  bool isFirstGone();
   bool waitForHandshake(Connection &made, Clock::time_point last);
   void sleep(Connection &at, long milliseconds);
+  void pause(std::chrono::milliseconds time);
   void wait();
   void readMessages();
   void handle(Message message);
@@ -54,6 +56,9 @@ private:
   std::unique_ptr<Connection> connection;
   Pulse pulse;
   Peer first;
+  /// Since when none of its addresses has let this one connect, and all have
+  /// answered.
+  std::optional<Clock::time_point> refusedSince;
   /// Process 0 has left, or is lost.
   bool isAlone = false;
   std::optional<Message> waiting;

@@ -34,12 +34,15 @@ MpiProcess::createCommunicator(int32_t numRanks,
 }
 
 void MpiProcess::abort(int32_t code) {
-  mpi.abort(code);
+  if (!isFinalized.load())
+    mpi.abort(code);
   std::_Exit(code);
 }
 
 llvm::Error MpiProcess::finalize() {
-  return check(mpi.messages, mpi.finalize(), "end of the job");
+  int code = mpi.finalize();
+  isFinalized.store(true);
+  return check(mpi.messages, code, "end of the job");
 }
 
 llvm::Expected<MpiProcess *> openMpi() {

@@ -102,6 +102,7 @@ NOT = {
         "extremes/very many inputs": "maps more than a process may have",
     },
     "cuda": COMMON | {
+        "axlaunch/fewer ranks, compiled": "compiles for processors",
         "compiled_plans": "compiles for processors",
         "dump_tensors/expected folders": "wants nothing to be said",
     },

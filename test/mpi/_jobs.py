@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from _mpirun import MODULE, MPIRUN, needMpi
+from _mpirun import MODULE, mpirun, needMpi
 from cases import ROOT, TRAINING, Failed, run, tool
 
 DIGITS = ROOT / "examples/digits/train.npz"
@@ -94,7 +94,7 @@ class Running:
 
     def __init__(self, ranks, *command, **environment):
         needMpi()
-        words = [*MPIRUN, "-np", ranks, *command]
+        words = [*mpirun(), "-np", ranks, *command]
         self.process = subprocess.Popen(
             [str(word) for word in words], stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,

@@ -6,7 +6,7 @@ import random
 import signal
 import time
 
-from _jobs import DIGITS, Running, compiled, oneMessage
+from _jobs import DIGITS, Running, compiled, oneMessage, ranksOf
 from _mpirun import BUILD, launch
 from cases import Failed, scratch, tool
 
@@ -58,14 +58,15 @@ def stopped(rank, timeout):
         checkEnd(job, since, timeout + 6, "axrun: error:")
 
 
-def doesNotEnd(text, **environment):
-    """One of two processes stays in MPI's last call."""
+def doesNotEnd(text, layout="--tp=2", **environment):
+    """One of two processes, or all but one, stay in MPI's last call."""
     with scratch() as folder:
-        plan = compiled(folder, "--tp=2")
-        job = Running(2, tool("axrun"), plan, "--data", DIGITS, "--steps=2",
+        plan = compiled(folder, layout)
+        ranks = ranksOf(layout)
+        job = Running(ranks, tool("axrun"), plan, "--data", DIGITS, "--steps=2",
                       "--timeout=3", **environment,
                       AXRUN_MPI_MODULE=str(BUILD / "test/mpi/libstopped-mpi.so"))
-        job.findRanks(2)
+        job.findRanks(ranks)
         output = job.end(30)
         job.noneLeft()
         if job.process.returncode != RUN_FAILED or output.count("error:") != 1 or \
@@ -138,10 +139,15 @@ def cases(every):
     yield ("a rank is stopped in MPI's end", doesNotEnd,
            "nothing is heard any more from process 1 on host")
 
+    text = "MPI has not ended within 7 s (MPI_Finalize): a process does not come to its end"
+
     def hangs():
-        doesNotEnd("MPI has not ended within 7 s (MPI_Finalize): a process does "
-                   "not come to its end", AX_TEST_FINALIZE="hang")
+        doesNotEnd(text, AX_TEST_FINALIZE="hang")
     yield "a rank hangs in MPI's end", hangs
+
+    def hangAfter():
+        doesNotEnd(text, "--tp=2 --dp=2", AX_TEST_FINALIZE="after")
+    yield "all but the first rank hang in MPI's end, which it has left", hangAfter
     yield "a loss that is not finite", notFinite
     yield "a rank is stopped and goes on", goesOn
     yield "SIGUSR1 to the launcher", asked, signal.SIGUSR1, None, 130

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from _jobs import DIGITS, childrenOf, compiled, logged, same, sameLogs
-from _mpirun import MODULE, MPIRUN, launch, needMpi
+from _mpirun import MODULE, launch, mpirun, needMpi
 from cases import Failed, run, scratch, tool
 
 RANKS = 4
@@ -93,7 +93,7 @@ def killed(times):
         # So far from each other that each run saves something.
         at = [STEPS // (times + 1) * i + choose.randint(1, 4) for i in range(times)]
         text = launched(choose, folder,
-                        [*MPIRUN, "-np", RANKS, *train(folder, plan, "run", STEPS)],
+                        [*mpirun(), "-np", RANKS, *train(folder, plan, "run", STEPS)],
                         [(f"{folder}/run/step-{step}", nothing) for step in at],
                         f"--max-restarts={times}")
         if text.count("axlaunch: restart ") != times:
@@ -109,7 +109,7 @@ def fewerRanks():
         run(*train(folder, plan, "whole", STEPS))
         hosts = Path(folder) / "hosts"
         hosts.write_text("localhost slots=4\n")
-        launcher = [word for word in MPIRUN if word != "--oversubscribe"]
+        launcher = [word for word in mpirun() if word != "--oversubscribe"]
         text = launched(random.Random(STEPS), folder,
                         [*launcher, "--hostfile", hosts, "-np", RANKS,
                          *train(folder, plan, "run", STEPS)],

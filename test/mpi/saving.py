@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from _jobs import DIGITS, Running, compiled, oneMessage, same, sameLogs
-from _mpirun import MODULE, MPIRUN, launch, needMpi
+from _mpirun import MODULE, launch, mpirun, needMpi
 from cases import Failed, Unsupported, run, scratch, tool
 
 BAD_INPUT, INPUT_OUTPUT = 6, 7
@@ -132,7 +132,7 @@ def onDisk(between, *says):
     with scratch() as folder:
         plan = compiled(folder, LAYOUT)
         (disk := Path(folder) / "disk").mkdir()
-        train = [*MPIRUN, "-np", RANKS, tool("axrun"), plan, "--data", DIGITS, "--quiet",
+        train = [*mpirun(), "-np", RANKS, tool("axrun"), plan, "--data", DIGITS, "--quiet",
                  "--save", disk / "run", "--save-every=1"]
         done = run("unshare", "--mount", "bash", "-c", INSIDE, "bash", "8m", folder, between,
                    *train, "--steps=2", "--", *train, "--steps=4", "--resume", disk / "run",
@@ -162,7 +162,7 @@ def forbidden(mode):
         # Root may write everywhere, unless it gives that up.
         without = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
         try:
-            done = run(*(without if os.geteuid() == 0 else []), *MPIRUN, "-np", RANKS, *train,
+            done = run(*(without if os.geteuid() == 0 else []), *mpirun(), "-np", RANKS, *train,
                        "--steps=2", expect=INPUT_OUTPUT,
                        env=os.environ | {"AXRUN_MPI_MODULE": str(MODULE)})
         finally:

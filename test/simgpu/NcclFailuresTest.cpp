@@ -1,6 +1,7 @@
 //===- NcclFailuresTest.cpp - What goes wrong with NCCL -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../unit/NoThreads.h"
 #include "NcclRanks.h"
 
 #include <cstdlib>
@@ -16,7 +17,8 @@ namespace {
 std::string failToMake(const std::string &device,
                        const std::vector<int32_t> &cards,
                        const std::map<std::string, std::string> &settings,
-                       const std::string &path = driverFolder()) {
+                       const std::string &path = driverFolder(),
+                       ExitCode code = ExitCode::Usage) {
   startSimgpu(settings);
   auto devices =
       llvm::cantFail(llvm::cantFail(allBackends().devices.find(device))
@@ -31,7 +33,7 @@ std::string failToMake(const std::string &device,
   if (made)
     return "";
   ErrorDescription error = describeError(made.takeError());
-  EXPECT_EQ(error.code, ExitCode::Usage) << error.message;
+  EXPECT_EQ(error.code, code) << error.message;
   return error.message;
 }
 
@@ -92,6 +94,15 @@ TEST(NcclFailuresTest, PoorOnesAreRefused) {
       failToMake("cuda", {0}, {}, driverFolder("poor-simgpu"));
   EXPECT_EQ(message, "--comm=nccl: the NCCL that is there has no function "
                      "ncclAllGather");
+}
+
+TEST(NcclFailuresTest, WhatWatchesNeedsAThread) {
+  NoThreads here;
+  EXPECT_EQ(
+      failToMake("cuda", {0}, {}, driverFolder(), ExitCode::RunFailed),
+      "no thread for what watches over NCCL: Resource temporarily unavailable: "
+      "allow more threads (ulimit -u, pids.max of the container) or memory "
+      "(ulimit -v)");
 }
 
 /// What every rank's all-reduce ends with, when one call of NCCL's fails, or

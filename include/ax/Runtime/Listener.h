@@ -21,6 +21,10 @@ llvm::Expected<Listener> listenAt(llvm::StringRef address);
 /// none.
 llvm::Expected<std::vector<std::string>> resolveHost(const std::string &name);
 
+/// Whether the system that has an address says that nobody listens at it; false
+/// where it says nothing.
+bool isRefused(const std::string &host, uint16_t port);
+
 /// Process 0 has a connection of each other process, and may have to be allowed
 /// more open files. A Usage error where it cannot have as many.
 llvm::Error reserveFiles(size_t numProcesses);

@@ -11,6 +11,8 @@
 #include "ax/Runtime/Communicator.h"
 #include "ax/Runtime/World.h"
 
+#include <atomic>
+
 struct AxMpiModuleTable;
 
 namespace ax::rt {
@@ -35,7 +37,9 @@ public:
   llvm::Expected<std::unique_ptr<Communicator>>
   createCommunicator(int32_t numRanks, const CommunicatorOptions &options);
 
-  /// Ends all processes of the job with `code`, this one at once.
+  /// Ends all processes of the job with `code`, this one at once. After
+  /// `finalize` it ends this one, and with it the launcher the others, as it
+  /// does when one has failed.
   [[noreturn]] void abort(int32_t code);
   /// All processes call it last, when all is well and there is no communicator
   /// any more; it waits for the others. A process that ends without it makes
@@ -49,6 +53,7 @@ private:
 
   const AxMpiModuleTable &mpi;
   ProcessPlace place;
+  std::atomic<bool> isFinalized{false};
 };
 
 /// Returns this process's, which the first call opens: MPI starts only once. A

@@ -13,6 +13,7 @@
 #include "ax/Runtime/World.h"
 
 #include <chrono>
+#include <mutex>
 
 namespace ax::rt {
 struct ControlOptions;
@@ -80,6 +81,7 @@ private:
   std::unique_ptr<Mpi> mpi;
   std::shared_ptr<rt::World> world;
   std::unique_ptr<JobGuard> guard;
+  std::mutex telling;
 };
 
 } // namespace ax

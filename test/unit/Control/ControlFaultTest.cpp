@@ -6,7 +6,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <atomic>
 #include <csignal>
+#include <sys/mman.h>
 #include <thread>
 
 namespace ax::rt {
@@ -19,11 +21,26 @@ using testing::ContainsRegex;
 using testing::Each;
 using testing::HasSubstr;
 
+/// How many processes have come to their steps, in memory that all have.
+std::atomic<int> &numAtWork =
+    *new (mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+               MAP_SHARED | MAP_ANONYMOUS, -1, 0)) std::atomic<int>(0);
+
+/// Returns when so many are at work, and have told for a while what they do.
+void awaitWork(int numProcesses) {
+  auto last = std::chrono::steady_clock::now() + seconds(60);
+  while (numAtWork < numProcesses && std::chrono::steady_clock::now() < last)
+    std::this_thread::sleep_for(milliseconds(10));
+  numAtWork = 0;
+  std::this_thread::sleep_for(milliseconds(1500));
+}
+
 /// Long steps, which are left when the job ends.
 std::string run(World &world) {
   world.setProgress([&] {
     return "busy with number " + std::to_string(world.getPlace().process);
   });
+  ++numAtWork;
   std::string text = makeSteps(world, 1 << 30);
   world.setProgress(nullptr);
   return text + (world.isFirstThere() ? "" : "; process 0 is not there");
@@ -57,7 +74,7 @@ Change withTimeout(milliseconds timeout) {
 TEST(ControlFaultTest, WhoIsKilledIsNoticedAtOnce) {
   for (int32_t killed : {0, 1, 3}) {
     Processes processes(4, run);
-    std::this_thread::sleep_for(milliseconds(1500));
+    awaitWork(4);
     processes.signal(killed, SIGKILL);
     Outcome outcome = collect(processes, 4, killed);
     std::string number = std::to_string(killed);
@@ -77,7 +94,7 @@ TEST(ControlFaultTest, WhoIsKilledIsNoticedAtOnce) {
 TEST(ControlFaultTest, WhoIsStoppedForLongIsSaid) {
   for (int32_t stopped : {0, 2}) {
     Processes processes(3, run, withTimeout(seconds(3)));
-    std::this_thread::sleep_for(milliseconds(1500));
+    awaitWork(3);
     processes.signal(stopped, SIGSTOP);
     Outcome outcome = collect(processes, 3, stopped);
     std::string number = std::to_string(stopped);
@@ -96,7 +113,7 @@ TEST(ControlFaultTest, WhoIsStoppedForLongIsSaid) {
 
 TEST(ControlFaultTest, SeveralThatStopTogetherAreSaidTogether) {
   Processes processes(4, run, withTimeout(seconds(2)));
-  std::this_thread::sleep_for(milliseconds(1000));
+  awaitWork(4);
   processes.signal(1, SIGSTOP);
   processes.signal(2, SIGSTOP);
   std::string text = processes.wait(0, seconds(10));
@@ -142,7 +159,8 @@ TEST(ControlFaultTest, WhoDiesBeforeAllHaveJoinedIsSaid) {
   });
   std::this_thread::sleep_for(milliseconds(1500));
   processes.signal(1, SIGKILL);
-  EXPECT_THAT(processes.wait(0, seconds(3)),
+  // It waits two of these for those that have not come.
+  EXPECT_THAT(processes.wait(0, seconds(10)),
               HasSubstr("lost the connection to process 1 on host host1"));
   EXPECT_EQ(processes.reap(0), 0);
 }

@@ -4,12 +4,14 @@
 #include "../NoThreads.h"
 #include "Jobs.h"
 
+#include "ax/Runtime/Listener.h"
 #include "ax/Support/Error.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include <arpa/inet.h>
+#include <atomic>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <thread>
@@ -26,6 +28,28 @@ using testing::Not;
 using testing::StartsWith;
 
 std::string sayYes(World &) { return "yes"; }
+
+/// A port of this host that is in use.
+class TakenPort {
+public:
+  TakenPort() : file(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto *place = reinterpret_cast<sockaddr *>(&address);
+    socklen_t size = sizeof(address);
+    if (bind(file, place, size) || getsockname(file, place, &size))
+      std::abort();
+    port = ntohs(address.sin_port);
+  }
+  ~TakenPort() { close(file); }
+  void listen() const { ::listen(file, 1); }
+
+  uint16_t port;
+
+private:
+  int file;
+};
 
 TEST(ControlJoinTest, SaysWhoHasSomethingElse) {
   auto results = runThreads(4, sayYes, [](ControlOptions &options) {
@@ -104,6 +128,31 @@ TEST(ControlJoinTest, WhoLacksTheKeyIsKeptOut) {
   EXPECT_THAT(results[2], StartsWith("process 0 does not answer"));
 }
 
+// Each time takes sockets of ZeroMQ, which go a while after they are closed.
+TEST(ControlJoinTest, WhoIsTurnedAwayComesBackAWhileLater) {
+  control::Listener listener = cantFail(control::listenAt("127.0.0.1"));
+  std::atomic<int> numCome{0};
+  std::thread other([&] {
+    for (int file; (file = accept(listener.socket, nullptr, nullptr)) >= 0;) {
+      ++numCome;
+      close(file);
+    }
+  });
+  ControlOptions options = makeOptions(1, 2);
+  options.joinTimeout = std::chrono::seconds(2);
+  options.broadcast = [&](std::string) {
+    return "a" + listener.address.encode();
+  };
+  EXPECT_THAT(textOf(joinControl(std::move(options)).takeError()),
+              StartsWith("process 0 does not answer"));
+  shutdown(listener.socket, SHUT_RDWR);
+  other.join();
+  close(listener.socket);
+  EXPECT_GT(numCome, 2);
+  // It also looks whether anybody is there.
+  EXPECT_LE(numCome, 2 * 11);
+}
+
 TEST(ControlJoinTest, NumbersHaveToFit) {
   auto results = runThreads(3, sayYes, [](ControlOptions &options) {
     if (options.place.process == 2)
@@ -134,13 +183,64 @@ TEST(ControlJoinTest, WhoComesWhenItIsOverIsToldAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
+TEST(ControlJoinTest, WhoComesLongAfterTheEndIsToldOfIt) {
+  auto begin = std::chrono::steady_clock::now();
+  auto results = runThreads(4, sayYes, [](ControlOptions &options) {
+    if (options.place.process == 2)
+      options.place.numProcesses = 2;
+    if (options.place.process != 3)
+      return;
+    auto broadcast = options.broadcast;
+    options.broadcast = [broadcast](std::string value) {
+      auto told = broadcast(std::move(value));
+      std::this_thread::sleep_for(std::chrono::seconds(4));
+      return told;
+    };
+  });
+  EXPECT_THAT(results[0], StartsWith("a process on host host2 says"));
+  EXPECT_THAT(results[3],
+              AllOf(StartsWith("process 0 is not there any more (nobody "
+                               "listens at 127.0.0.1, port "),
+                    EndsWith("the job has ended before this process joined it. "
+                             "What process 0 has said tells why; then start "
+                             "all processes again")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+// Nobody else tells people.
+TEST(ControlJoinTest, WhoFindsNobodyIsAlone) {
+  ControlOptions options = makeOptions(1, 2);
+  options.broadcast = [](std::string) {
+    return "a" + ControlAddress{{"127.0.0.1"}, 1, "key"}.encode();
+  };
+  auto world = joinControl(std::move(options));
+  ASSERT_FALSE(bool(world));
+  llvm::Error error = world.takeError();
+  EXPECT_TRUE(error.isA<AloneError>());
+  ErrorDescription why = describeError(std::move(error));
+  EXPECT_EQ(why.code, ExitCode::RunFailed);
+  EXPECT_THAT(why.message, StartsWith("process 0 is not there any more"));
+}
+
+TEST(ControlJoinTest, AFirstThatHasNotComeIsWaitedFor) {
+  uint16_t port = TakenPort().port;
+  auto results = runThreads(2, sayYes, [port](ControlOptions &options) {
+    options.meeting = {{"127.0.0.1"}, port, std::string(32, '0')};
+    options.address = "127.0.0.1:" + std::to_string(port);
+    if (options.place.process == 0)
+      std::this_thread::sleep_for(std::chrono::seconds(8));
+  });
+  EXPECT_THAT(results, Each("yes"));
+}
+
 TEST(ControlJoinTest, WhoHasNoThreadIsToldOfIt) {
   for (int32_t lacking : {0, 1}) {
     Processes processes(2, sayYes, [=](ControlOptions &options) {
       options.joinTimeout = std::chrono::seconds(1);
+      if (options.place.process != lacking)
+        return;
       // It is there until the process ends.
-      if (options.place.process == lacking)
-        new NoThreads;
+      static NoThreads here;
     });
     EXPECT_EQ(processes.wait(lacking, std::chrono::seconds(10)),
               "no thread for the control channel: Resource temporarily "
@@ -160,28 +260,6 @@ TEST(ControlJoinTest, ABroadcastThatFailsIsAnError) {
   });
   EXPECT_THAT(results, Each("the launcher is gone"));
 }
-
-/// A port of this host that is in use.
-class TakenPort {
-public:
-  TakenPort() : file(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    auto *place = reinterpret_cast<sockaddr *>(&address);
-    socklen_t size = sizeof(address);
-    if (bind(file, place, size) || getsockname(file, place, &size))
-      std::abort();
-    port = ntohs(address.sin_port);
-  }
-  ~TakenPort() { close(file); }
-  void listen() const { ::listen(file, 1); }
-
-  uint16_t port;
-
-private:
-  int file;
-};
 
 TEST(ControlJoinTest, AnAddressMayBeGiven) {
   for (const char *address :

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Connect.h"
+#include "../NoThreads.h"
 #include "Jobs.h"
 
 #include "ax/Runtime/Control.h"
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <fstream>
 #include <netinet/in.h>
+#include <optional>
 #include <random>
 #include <sys/socket.h>
 #include <thread>
@@ -209,6 +211,25 @@ TEST(ConnectTest, NobodyWaitsWhenTheJobEnds) {
                     world.getPlace().process);
   });
   EXPECT_THAT(results, Each("connections: enough"));
+}
+
+TEST(ConnectTest, WhoHasNoThreadIsToldOfIt) {
+  std::optional<NoThreads> here;
+  auto results = runThreads(2, [&](World &world) -> std::string {
+    if (world.isFirst())
+      here.emplace();
+    llvm::cantFail(world.barrier("no threads"));
+    std::string text = describe(connectAll(world, "127.0.0.1", seconds(20)),
+                                world.getPlace().process);
+    if (world.isFirst())
+      here.reset();
+    llvm::cantFail(world.barrier("end"));
+    return text;
+  });
+  EXPECT_THAT(results, Each("no thread for connections of other processes: "
+                            "Resource temporarily unavailable: allow more "
+                            "threads (ulimit -u, pids.max of the container) or "
+                            "memory (ulimit -v)"));
 }
 
 } // namespace
