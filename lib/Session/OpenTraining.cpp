@@ -203,6 +203,8 @@ llvm::Error Trainer::open() {
     if (!locked)
       return locked.takeError();
     folder.emplace(std::move(*locked));
+    if (const Resumed *resumed = session.getResumed())
+      folder->setDamaged(resumed->damaged);
   }
   error = writesWeights && isBesideCheckpoints
               ? AtomicFile::check(options.saveWeights)

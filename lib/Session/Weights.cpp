@@ -474,5 +474,6 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
   resumed.path = checkpoint->path;
   resumed.step = checkpoint->step;
   resumed.progress = std::move(checkpoint->progress);
+  resumed.damaged = std::move(checkpoint->damaged);
   return resumed;
 }

@@ -14,6 +14,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fcntl.h>
 #include <map>
@@ -294,11 +295,24 @@ CheckpointFolder::putInPlace(const std::string &unfinished, int64_t step,
                     why.message, kept);
 }
 
+void CheckpointFolder::setDamaged(llvm::ArrayRef<std::string> checkpoints) {
+  damaged.clear();
+  for (const auto &[step, there] : checkpoint::list(path))
+    for (const std::string &known : checkpoints)
+      if (fs::equivalent(known, there))
+        damaged.insert(step);
+}
+
 void CheckpointFolder::removeOld(const CheckpointOptions &options) const {
   auto all = checkpoint::list(path);
+  auto isDamaged = [&](const auto &entry) {
+    return damaged.count(entry.first) != 0;
+  };
   // Those of later steps are of a run that was given up.
-  while (!all.empty() && all.back().first > options.step)
-    all.pop_back();
+  llvm::erase_if(all, [&](const auto &entry) {
+    return entry.first > options.step && !isDamaged(entry);
+  });
+  std::stable_partition(all.begin(), all.end(), isDamaged);
   for (int64_t i = 0, e = static_cast<int64_t>(all.size()) - options.keep;
        options.keep > 0 && i < e; ++i)
     if (const std::string &old = all[static_cast<size_t>(i)].second;
@@ -306,11 +320,9 @@ void CheckpointFolder::removeOld(const CheckpointOptions &options) const {
       removeCheckpoint(path, old);
 }
 
-llvm::Expected<std::string>
-CheckpointFolder::finish(CheckpointWriter &writer,
-                         const std::string &unfinished,
-                         llvm::ArrayRef<std::string> written,
-                         const CheckpointOptions &options) const {
+llvm::Expected<std::string> CheckpointFolder::finish(
+    CheckpointWriter &writer, const std::string &unfinished,
+    llvm::ArrayRef<std::string> written, const CheckpointOptions &options) {
   std::string spare = unfinished;
   auto complete = [&]() -> llvm::Expected<std::string> {
     std::vector<std::string> files;
@@ -330,6 +342,7 @@ CheckpointFolder::finish(CheckpointWriter &writer,
       remove(spare);
     return made;
   }
+  damaged.erase(options.step);
   if (llvm::Error failed =
           writeFileAtomically(inFolder(path, checkpoint::latestName),
                               (llvm::sys::path::filename(*made) + "\n").str()))

@@ -331,13 +331,16 @@ llvm::Expected<Checkpoint> readCheckpoint(const std::string &path,
     candidates = std::move(*chosen);
   }
   std::string faults;
+  std::vector<std::string> damaged;
   for (const std::string &candidate : candidates) {
     auto result = readOne(candidate, reading);
     if (result) {
       if (!faults.empty() && reading.warn)
         reading.warn(faults + ": '" + candidate + "' is taken instead");
+      result->damaged = std::move(damaged);
       return result;
     }
+    damaged.push_back(candidate);
     faults += (faults.empty() ? "" : "; ") +
               describeError(result.takeError()).message;
   }

@@ -254,6 +254,35 @@ def replacesAndKeeps():
         assert (elsewhere / "manifest.json").exists()
 
 
+def removesDamagedFirst():
+    """What was passed over stays in place of none that is whole."""
+    with scratch() as folder:
+        plan = compiled(folder)
+        saved, run = Path(folder) / "saved", Path(folder) / "run"
+        train = [plan, "--data", DIGITS / "train.npz", "--save"]
+        axrun(*train, saved, "--steps=10", "--save-every=5")
+        flip(saved / "step-10" / "rank-0.safetensors", -5)
+
+        def keeps(*names, flags):
+            shutil.rmtree(run, ignore_errors=True)
+            shutil.copytree(saved, run)
+            # By another name of the folder, too.
+            axrun(*train, run, "--resume", f"{folder}/saved/../run", *flags,
+                  says="/step-5' is taken instead")
+            assert entries(run) == ["latest", *sorted(names)], entries(run)
+
+        keeps("step-5", "step-12", flags=["--steps=12"])
+        keeps("step-12", flags=["--steps=12", "--save-keep=1"])
+        keeps("step-5", "step-10", "step-12",
+              flags=["--steps=12", "--save-keep=3"])
+        keeps("step-5", "step-10", "step-12",
+              flags=["--steps=12", "--save-keep=0"])
+        # One that is of a later step goes, too.
+        keeps("step-5", "step-7", flags=["--steps=7"])
+        # One that was written in its place is whole.
+        keeps("step-10", "step-12", flags=["--steps=12", "--save-every=5"])
+
+
 def otherBatches():
     """A batch of another size is told, and may be gone on with again."""
     with scratch() as folder:
@@ -409,6 +438,7 @@ def cases(every):
     yield "nothing left to do", nothingLeft
     yield "logs of steps done again", logsOfStepsDoneAgain
     yield "replaces and keeps", replacesAndKeeps
+    yield "removes damaged ones first", removesDamagedFirst
     yield "batches of other sizes", otherBatches
     yield "two writers", twoWriters
     yield "interrupted evaluation", interruptedEvaluation

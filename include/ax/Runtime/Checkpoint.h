@@ -40,6 +40,8 @@ struct CheckpointFacts {
 
 struct Checkpoint : CheckpointFacts {
   NamedPieces tensors;
+  /// Paths of those that were passed over for it.
+  std::vector<std::string> damaged;
 };
 
 /// How one process of several reads a checkpoint.

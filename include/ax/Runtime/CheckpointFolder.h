@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace ax::rt {
@@ -26,7 +27,7 @@ struct CheckpointOptions {
   int64_t step = 0;
   /// What else is to be found again.
   llvm::json::Object progress;
-  /// Newest checkpoints that stay in the folder; 0: all.
+  /// Newest checkpoints that stay in the folder, whole ones first; 0: all.
   int64_t keep = 2;
   /// A larger manifest is an error: it could not be read.
   int64_t mostManifestBytes = checkpoint::mostManifestBytes;
@@ -52,7 +53,8 @@ public:
   CheckpointFolder(CheckpointFolder &&other)
       : path(std::move(other.path)), warn(std::move(other.warn)),
         world(std::move(other.world)), frozen(std::move(other.frozen)),
-        lock(std::exchange(other.lock, -1)), isLocked(other.isLocked) {}
+        damaged(std::move(other.damaged)), lock(std::exchange(other.lock, -1)),
+        isLocked(other.isLocked) {}
   CheckpointFolder &operator=(CheckpointFolder &&) = delete;
   ~CheckpointFolder();
 
@@ -62,6 +64,10 @@ public:
   /// others fails, they are RunFailed.
   llvm::Expected<std::string> write(const Executor &executor,
                                     const CheckpointOptions &options);
+
+  /// Says which checkpoints are known to be damaged: where too many are in the
+  /// folder, they go before all others. Those of other folders do not matter.
+  void setDamaged(llvm::ArrayRef<std::string> checkpoints);
 
 private:
   CheckpointFolder(std::string path,
@@ -78,7 +84,7 @@ private:
   llvm::Expected<std::string> finish(CheckpointWriter &writer,
                                      const std::string &unfinished,
                                      llvm::ArrayRef<std::string> written,
-                                     const CheckpointOptions &options) const;
+                                     const CheckpointOptions &options);
   /// `spare`: the folder that is removed in the end; empty where that is not
   /// to be.
   llvm::Expected<std::string> putInPlace(const std::string &unfinished,
@@ -91,6 +97,8 @@ private:
   std::shared_ptr<World> world;
   /// Checkpoint::frozen, which is the same each time.
   std::map<std::string, std::string> frozen;
+  /// Steps of checkpoints here that are damaged.
+  std::set<int64_t> damaged;
   /// The open file that is locked, where that is possible.
   int lock = -1;
   bool isLocked = false;

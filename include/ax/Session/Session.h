@@ -103,6 +103,8 @@ struct Resumed {
   std::string path;
   int64_t step = 0;
   llvm::json::Object progress;
+  /// Paths of checkpoints that were passed over for it.
+  std::vector<std::string> damaged;
 };
 
 class Session {
