@@ -139,8 +139,11 @@ void Hub::readEvents() {
   llvm::sort(peers, [](const Peer *a, const Peer *b) {
     return a->process < b->process;
   });
-  if (!peers.empty())
-    decide(describeMissing("lost the connection to", peers, Clock::now()));
+  if (!peers.empty()) {
+    Clock::time_point now = Clock::now();
+    decide(describeMissing(pulse.describeStop(now) + "lost the connection to",
+                           peers, now));
+  }
 }
 
 /// One that cannot be accepted is tried again and again.

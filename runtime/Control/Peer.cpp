@@ -77,7 +77,19 @@ long Pulse::beforeSleep(Clock::time_point now) {
 Clock::duration Pulse::afterSleep(Clock::time_point now) {
   Clock::duration late = now - awake - planned;
   awake = now;
-  return late > interval ? late : Clock::duration(0);
+  if (late <= interval)
+    return Clock::duration(0);
+  stopped = late;
+  stoppedUntil = now;
+  return late;
+}
+
+std::string Pulse::describeStop(Clock::time_point now) const {
+  constexpr std::chrono::seconds least(1), recent(10);
+  if (stopped < least || now - stoppedUntil > recent)
+    return "";
+  return llvm::formatv("this process was stopped for {0:F1} s and ",
+                       std::chrono::duration<double>(stopped).count());
 }
 
 bool Pulse::isDue(Clock::time_point now) {

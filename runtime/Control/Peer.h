@@ -68,13 +68,16 @@ public:
   /// before, because it was stopped, asleep or at work: others may have spoken,
   /// and could not be heard.
   Clock::duration afterSleep(Clock::time_point now);
+  /// `this process was stopped for 3.8 s and `, where it was, a while before:
+  /// others have gone on, or ended, without it. Else nothing.
+  std::string describeStop(Clock::time_point now) const;
   /// Returns whether a heartbeat is due, once.
   bool isDue(Clock::time_point now);
 
 private:
   const std::chrono::milliseconds interval;
-  Clock::time_point next = {}, awake = {};
-  Clock::duration planned = {};
+  Clock::time_point next = {}, awake = {}, stoppedUntil = {};
+  Clock::duration planned = {}, stopped = {};
 };
 
 } // namespace ax::rt::control

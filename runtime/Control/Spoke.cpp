@@ -180,7 +180,7 @@ void Spoke::wait() {
     return;
   if (isLost) {
     isAlone = true;
-    endWithoutFirst("lost the connection to", now);
+    endWithoutFirst(pulse.describeStop(now) + "lost the connection to", now);
   } else if (!findSilent(&first, now, options.timeout).empty()) {
     isAlone = true;
     endWithoutFirst("nothing is heard any more from", now);

@@ -218,7 +218,8 @@ def fallenOut():
         os.remove(f"{folder}/rank-2.jsonl")
         analyzed(folder, "records of 2 of 3 ranks", "no record of rank 2",
                  "rank 2 fell out: rank 1 waits for it",
-                 "it left no record: its process has ended, or could not write")
+                 "it left no record: its process has ended, is stopped, or could not "
+                 "write")
 
 
 def allCame():
@@ -290,8 +291,15 @@ def cameLate():
             write(folder, rank, header(rank, 2),
                   group(0, [0, 1], sequence + 1, sequence), event(0),
                   event(sequence, False, waited=at))
-        analyzed(folder, "rank 1 fell out for 19.500 s: so long after all others "
-                 "it began to wait", "rank 0 waits for the end, as all have come")
+        late = "rank 1 fell out for 19.500 s: so long after all others it began to wait"
+        text = analyzed(folder, late, "rank 0 waits for the end, as all have come")
+        assert "stopped" not in text, text
+        # Its own record says why.
+        write(folder, 1, header(1, 2, stopped=19_300_000, stopped_until=89_400_000),
+              group(0, [0, 1], 3, 2), event(0),
+              event(2, False, started=89_450_000, waited=89_500_000))
+        analyzed(folder, late, "its process was stopped for 19.300 s, until 0.600 s "
+                 "before its record")
 
 
 def disagree(what, *fields):

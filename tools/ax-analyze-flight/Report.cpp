@@ -82,6 +82,14 @@ static void printReasons(const Records &records, llvm::raw_ostream &os) {
     os << "  " << namesOf(ranks) << ", " << reason << '\n';
 }
 
+/// What a rank's own record says of it.
+static void printStop(const Record &record, llvm::raw_ostream &os) {
+  if (record.stoppedUntil)
+    os << "  its process was stopped for " << secondsBetween(0, record.stopped)
+       << ", until " << secondsBetween(*record.stoppedUntil, record.taken)
+       << " before its record\n";
+}
+
 static void printFallen(const Fallen &one, const Records &records,
                         const Analysis &analysis, llvm::raw_ostream &os) {
   std::vector<int64_t> waiting;
@@ -96,10 +104,12 @@ static void printFallen(const Fallen &one, const Records &records,
      << " for it\n"
      << "  it has not come to " << describe(one.missed) << '\n';
   if (!one.hasRecord) {
-    os << "  it left no record: its process has ended, or could not write\n";
+    os << "  it left no record: its process has ended, is stopped, or could "
+          "not write\n";
     return;
   }
   const Record &record = records.ranks.at(one.rank);
+  printStop(record, os);
   if (one.last)
     os << "  the last that it finished, "
        << secondsBetween(*one.last->event->finished, record.taken)
@@ -177,11 +187,12 @@ void flight::printReport(const Records &records, const Analysis &analysis,
     printHeld(one, os);
   if (analysis.held.size() > most)
     os << "and " << analysis.held.size() - most << " more ranks fell out\n";
-  if (analysis.late)
+  if (analysis.late) {
     os << "rank " << analysis.late->rank << " fell out for "
        << secondsBetween(0, analysis.late->microseconds)
        << ": so long after all others it began to wait\n";
-  else if (analysis.fallen.empty() && analysis.held.empty())
+    printStop(records.ranks.at(analysis.late->rank), os);
+  } else if (analysis.fallen.empty() && analysis.held.empty())
     os << whyNone(analysis);
   printWaits(records, analysis, os);
   printDisagreements(analysis, os);

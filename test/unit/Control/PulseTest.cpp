@@ -41,6 +41,15 @@ TEST_F(PulseTest, WorkAndLateTimersAreNoStops) {
     EXPECT_EQ(turn(milliseconds(20), milliseconds(20)), Clock::duration(0));
 }
 
+TEST_F(PulseTest, AStopIsToldForAWhile) {
+  turn({}, milliseconds(900));
+  EXPECT_EQ(pulse.describeStop(now), "");
+  turn({}, milliseconds(3800));
+  EXPECT_EQ(pulse.describeStop(now + seconds(10)),
+            "this process was stopped for 3.8 s and ");
+  EXPECT_EQ(pulse.describeStop(now + seconds(11)), "");
+}
+
 TEST_F(PulseTest, WhoMayHaveSpokenIsExcusedUntilNow) {
   Peer peer;
   peer.lastHeard = now - seconds(6);
