@@ -92,6 +92,8 @@ void FlightRecorder::tick() {
 
 void FlightRecorder::endTicks() {
   std::lock_guard<std::mutex> lock(mutex);
+  // Who was stopped may find the job at its end.
+  noteTick(readNanoseconds<std::chrono::steady_clock>());
   lastTick = 0;
 }
 

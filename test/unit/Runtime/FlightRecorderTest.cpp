@@ -198,6 +198,13 @@ TEST_F(FlightRecords, SayWhenTheProcessWasStopped) {
   wait(1100);
   recorder->tick();
   EXPECT_LE(std::abs(*write().getInteger("stopped_until") - *until), 1000);
+  // It may have gone on when the last thing that is done is to say no more.
+  wait(1200);
+  recorder->endTicks();
+  wait(2);
+  header = write();
+  EXPECT_GE(*header.getInteger("stopped"), 1'200'000);
+  EXPECT_GT(*header.getInteger("stopped_until"), *until);
 }
 
 // The record of one that another process ends is of the same run.
