@@ -311,6 +311,7 @@ llvm::Expected<std::unique_ptr<CudnnPlan>> CudnnGraph::build() {
   if (!plan)
     return plan.takeError();
   llvm::Expected<std::string> said = (*plan)->describe();
+  // Without it the next run makes the plan again.
   if (said)
     cudnn->getPlans().keep(whole, *said);
   else

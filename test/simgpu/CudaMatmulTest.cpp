@@ -25,15 +25,20 @@ INSTANTIATE_TEST_SUITE_P(Cuda, ProductSuite,
 class ProductRefusals : public ::testing::Test {
 protected:
   ProductRefusals() { startSimgpu(); }
+
+  static void expectRefusal(ProductRunner &runner, const MatmulDesc &desc,
+                            const std::string &why) {
+    ErrorDescription error = runner.refusal(desc);
+    EXPECT_EQ(error.code, ExitCode::Unsupported);
+    EXPECT_EQ(error.message, "device cuda does not compute " + toString(desc) +
+                                 ": cuBLASLt: " + why);
+  }
 };
 
 TEST_F(ProductRefusals, SaysWhatCublasLacks) {
   ProductRunner runner;
   auto expect = [&](const MatmulDesc &desc, const std::string &why) {
-    ErrorDescription error = runner.refusal(desc);
-    EXPECT_EQ(error.code, ExitCode::Unsupported);
-    EXPECT_EQ(error.message, "device cuda does not compute " + toString(desc) +
-                                 ": cuBLASLt: " + why);
+    expectRefusal(runner, desc, why);
   };
   MatmulDesc plain = makeProduct(DType::F32, {}, 4, 5, 6);
   expect(makeProduct(DType::I8, {}, 4, 5, 6),
@@ -78,10 +83,7 @@ TEST_F(ProductRefusals, SaysWhatCublasLacks) {
 TEST_F(ProductRefusals, SaysWhichFactorsOfEightBitsCublasLacks) {
   ProductRunner runner;
   auto expect = [&](const MatmulDesc &desc, const std::string &why) {
-    ErrorDescription error = runner.refusal(desc);
-    EXPECT_EQ(error.code, ExitCode::Unsupported);
-    EXPECT_EQ(error.message, "device cuda does not compute " + toString(desc) +
-                                 ": cuBLASLt: " + why);
+    expectRefusal(runner, desc, why);
   };
   const DType narrow = DType::F8E4M3FN, wide = DType::F8E5M2;
   const char *types = "one of two factors of eight bits is f8E4M3FN";

@@ -174,13 +174,14 @@ def SplitReductions : Pass<"axl-split-reductions"> {
 }
 
 def ComputeWhereRead : Pass<"axl-compute-where-read"> {
-  let summary = "What is larger than all it is made of is made by who reads it";
+  let summary = "What would be read from memory, and is made of as little, is made where it is read";
   let description = [{
     For GPUs, whose kernels wait for memory: a narrow float that is widened, a mask of
     indices, the exponentials of a softmax over rows that no kernel keeps would be
     written once and be read by each kernel. They read what it is made of, and do the
-    arithmetic again, unless that takes long. What a library or an exchange reads is
-    in memory all the same.
+    arithmetic again, unless that takes long. So they do where that is about as much,
+    and in memory for others anyway: x of (x - mean) in a norm's gradients. What a
+    library or an exchange reads is in memory all the same.
   }];
 }
 

@@ -220,9 +220,6 @@ private:
 
   // EmitScatters.cpp
   struct Scatter;
-  struct Share;
-  struct Lists;
-  bool isInParts(mlir::Operation *op) const;
   RowValue emitScatterElements(ScatterElementsOp op);
   RowValue emitScatterND(ScatterNDOp op);
   RowValue emitScatter(const Scatter &scatter);
@@ -231,6 +228,9 @@ private:
                   Value update);
 
   // EmitScatterParts.cpp
+  struct Share;
+  struct Lists;
+  bool isInParts(mlir::Operation *op) const;
   Share shareOf(const Scatter &scatter);
   Value isOwnRow(const Scatter &scatter, const Share &share,
                  llvm::ArrayRef<IndexExpr> place);
