@@ -4,6 +4,8 @@
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/AttentionParts.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace ax::codegen {
 #define GEN_PASS_DEF_COMPOSEATTENTION
 #include "ax/Codegen/LocalPasses.h.inc"
@@ -56,6 +58,43 @@ static void compute(Operation *op, Type type) {
   }
 }
 
+/// Whether the one is the gradient of what the other computes.
+static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
+  return gradient.getResult() == attention.getResult() &&
+         gradient.getQ() == attention.getQ() &&
+         gradient.getK() == attention.getK() &&
+         gradient.getV() == attention.getV() &&
+         gradient.getScale() == attention.getScale() &&
+         gradient.getCausal() == attention.getCausal();
+}
+
+/// Attention, and gradients that are given its sums.
+static void shareSums(AttentionOp attention,
+                      ArrayRef<AttentionGradientOp> gradients) {
+  OpBuilder builder(attention);
+  Type sums = RankedTensorType::get(shapeOf(attention.getQ()).drop_back(),
+                                    builder.getF32Type());
+  auto shared = LocalAttentionOp::create(
+      builder, attention.getLoc(), attention.getResult().getType(), sums,
+      attention.getQ(), attention.getK(), attention.getV(),
+      attention.getScaleAttr(), attention.getCausalAttr(),
+      attention.getEmptyRowsZeroAttr());
+  shared->setDiscardableAttrs(attention->getDiscardableAttrDictionary());
+  attention.getResult().replaceAllUsesWith(shared.getResult());
+  attention.erase();
+  for (AttentionGradientOp gradient : gradients) {
+    builder.setInsertionPoint(gradient);
+    auto made = LocalAttentionGradientOp::create(
+        builder, gradient.getLoc(), gradient.getResultTypes(), gradient.getQ(),
+        gradient.getK(), gradient.getV(), gradient.getResult(),
+        gradient.getGradient(), shared.getLogSums(), gradient.getScaleAttr(),
+        gradient.getCausalAttr(), gradient.getEmptyRowsZeroAttr());
+    made->setDiscardableAttrs(gradient->getDiscardableAttrDictionary());
+    gradient.replaceAllUsesWith(made);
+    gradient.erase();
+  }
+}
+
 namespace {
 
 struct ComposeAttentionPass
@@ -65,11 +104,19 @@ struct ComposeAttentionPass
   void runOnOperation() override {
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       Block &block = stage.getBlock();
-      for (auto op : llvm::make_early_inc_range(block.getOps<AttentionOp>()))
-        give(op);
-      for (auto op :
-           llvm::make_early_inc_range(block.getOps<AttentionGradientOp>()))
-        give(op);
+      SmallVector<AttentionOp> all(block.getOps<AttentionOp>());
+      SmallVector<AttentionGradientOp> backwards(
+          block.getOps<AttentionGradientOp>());
+      llvm::MapVector<AttentionOp, SmallVector<AttentionGradientOp, 1>> sharing;
+      for (AttentionGradientOp gradient : backwards)
+        if (auto attention = gradient.getResult().getDefiningOp<AttentionOp>();
+            attention && isForCudnn(attention) && cudnn &&
+            isGradientOf(gradient, attention))
+          sharing[attention].push_back(gradient);
+      llvm::for_each(all, [&](AttentionOp op) { give(op); });
+      llvm::for_each(backwards, [&](AttentionGradientOp op) { give(op); });
+      for (auto &[attention, gradients] : sharing)
+        shareSums(attention, gradients);
     });
   }
 

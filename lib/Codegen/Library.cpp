@@ -3,7 +3,6 @@
 #include "Library.h"
 
 #include "Contraction.h"
-#include "ax/Dialect/AttentionValues.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Local/Local.h"
 
@@ -17,8 +16,9 @@ Operation *getLibraryCore(Operation *op) {
   if (auto library = dyn_cast<LibraryOp>(op))
     return library.getCore();
   return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
-             AttentionOp, AttentionGradientOp, PoolOp, MaxPoolGradientOp,
-             TopKOp, NonMaxSuppressionOp, CheckIndicesOp>(op)
+             AttentionOp, AttentionGradientOp, LocalAttentionOp,
+             LocalAttentionGradientOp, PoolOp, MaxPoolGradientOp, TopKOp,
+             NonMaxSuppressionOp, CheckIndicesOp>(op)
              ? op
              : nullptr;
 }
@@ -88,13 +88,21 @@ public:
         inMemory(inMemory), gpu(gpu) {}
 
   LibraryCall build() {
-    llvm::TypeSwitch<Operation *>(getLibraryCore(op))
+    Operation *core = getLibraryCore(op);
+    llvm::TypeSwitch<Operation *>(core)
         .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
-              AttentionOp, AttentionGradientOp, PoolOp, MaxPoolGradientOp,
-              TopKOp, NonMaxSuppressionOp, CheckIndicesOp>(
+              AttentionOp, AttentionGradientOp, LocalAttentionOp,
+              LocalAttentionGradientOp, PoolOp, MaxPoolGradientOp, TopKOp,
+              NonMaxSuppressionOp, CheckIndicesOp>(
             [&](auto concrete) { buildFor(concrete); });
-    for (Value result : op->getResults())
-      call.arguments.push_back({result, 0});
+    if (core->getNumResults() == 1)
+      call.arguments.push_back({op->getResult(0), 0});
+    else
+      for (Value made : core->getResults()) {
+        StridedView place = placeOf(made);
+        call.arguments.push_back(
+            {place.base, place.offset * byteSize(dtypeOf(place.base))});
+      }
     return std::move(call);
   }
 
@@ -173,6 +181,23 @@ private:
       computed.strides[from] = dense.strides[i];
     }
     return computed;
+  }
+
+  /// Where the core writes a result of several.
+  StridedView placeOf(Value made) {
+    auto given = [](Value value) {
+      return llvm::find_if(value.getUses(), [](OpOperand &use) {
+        return isa<LocalYieldOp>(use.getOwner());
+      });
+    };
+    auto isWhole = [&](Value value) {
+      return !library || given(value) != value.use_end();
+    };
+    std::optional<StridedView> place = whereMoved(made, isWhole);
+    assert(place && "results are moved to where strides lead");
+    if (library)
+      place->base = library->getResult(given(place->base)->getOperandNumber());
+    return *place;
   }
 
   /// Adds the argument; false where there is none.
@@ -370,31 +395,54 @@ private:
       }
     out.mask = desc(view);
   }
-  void set(const AttentionValues &values, rt::AttentionDesc &out) {
-    out.scale = values.scale;
-    out.causal = values.causal;
-    out.softcap = values.softcap.value_or(0);
-    out.emptyRowsZero = values.emptyRowsZero;
-  }
-  void buildFor(AttentionOp attention) {
-    rt::AttentionDesc out;
+  template <typename Op>
+  void addOperands(Op attention, rt::AttentionDesc &out) {
     out.q = rowArgument(attention.getQMutable());
     out.k = rowArgument(attention.getKMutable());
     out.v = rowArgument(attention.getVMutable());
+    out.scale = attention.getScale().convertToDouble();
+    out.causal = attention.getCausal();
+    out.emptyRowsZero = attention.getEmptyRowsZero();
+  }
+  static double capOf(std::optional<APFloat> cap) {
+    return cap ? cap->convertToDouble() : 0;
+  }
+  void buildFor(AttentionOp attention) {
+    rt::AttentionDesc out;
+    addOperands(attention, out);
     out.out = result();
+    out.softcap = capOf(attention.getSoftcap());
     addMask(attention.getMaskMutable(), out);
-    set(AttentionValues(attention), out);
     call.desc = out;
   }
-  void buildFor(AttentionGradientOp attention) {
+  void buildFor(LocalAttentionOp attention) {
+    rt::AttentionDesc out;
+    addOperands(attention, out);
+    out.out = desc(placeOf(attention.getResult()));
+    out.givesLogSums = true;
+    call.desc = out;
+  }
+  template <typename Op>
+  rt::AttentionGradientDesc gradientOf(Op attention) {
     rt::AttentionGradientDesc out;
-    out.forward.q = rowArgument(attention.getQMutable());
-    out.forward.k = rowArgument(attention.getKMutable());
-    out.forward.v = rowArgument(attention.getVMutable());
+    addOperands(attention, out.forward);
     out.forward.out = rowArgument(attention.getResultMutable());
     out.gradient = rowArgument(attention.getGradientMutable());
+    out.dq = desc(placeOf(attention.getDq()));
+    out.dk = desc(placeOf(attention.getDk()));
+    out.dv = desc(placeOf(attention.getDv()));
+    return out;
+  }
+  void buildFor(AttentionGradientOp attention) {
+    rt::AttentionGradientDesc out = gradientOf(attention);
+    out.forward.softcap = capOf(attention.getSoftcap());
     addMask(attention.getMaskMutable(), out.forward);
-    set(AttentionValues(attention), out.forward);
+    call.desc = out;
+  }
+  void buildFor(LocalAttentionGradientOp attention) {
+    rt::AttentionGradientDesc out = gradientOf(attention);
+    out.forward.givesLogSums = true;
+    denseArgument(attention.getLogSumsMutable());
     call.desc = out;
   }
 

@@ -23,6 +23,7 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
     // Behind a product that is padded there is a slice, and no epilogue.
     passes.push_back(createPadProducts());
   }
+  passes.push_back(createSkipWidening());
   passes.push_back(createJoinEpilogues({gpu}));
   passes.push_back(createChannelsLast());
   passes.push_back(createWriteTransposed());

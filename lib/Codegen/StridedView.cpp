@@ -117,4 +117,36 @@ StridedView viewOf(Value value, const MemoryValues &inMemory) {
   return whole(value);
 }
 
+std::optional<StridedView> whereMoved(Value made,
+                                      llvm::function_ref<bool(Value)> isWhole) {
+  if (isWhole(made))
+    return whole(made);
+  if (!made.hasOneUse())
+    return std::nullopt;
+  OpOperand &use = *made.use_begin();
+  Operation *user = use.getOwner();
+  if (!isa<TransposeOp, ReshapeOp, ConcatOp>(user))
+    return std::nullopt;
+  std::optional<StridedView> to = whereMoved(user->getResult(0), isWhole);
+  if (!to)
+    return std::nullopt;
+  ArrayRef<int64_t> shape = tensorType(made).getShape();
+  StridedView place{to->base, to->offset, SmallVector<int64_t>(shape),
+                    to->strides};
+  if (isa<ReshapeOp>(user)) {
+    auto strides = reshapeStrides(to->sizes, to->strides, shape);
+    if (!strides)
+      return std::nullopt;
+    place.strides = *strides;
+  } else if (auto transpose = dyn_cast<TransposeOp>(user)) {
+    for (auto [i, from] : llvm::enumerate(transpose.getPermutation()))
+      place.strides[from] = to->strides[i];
+  } else {
+    int64_t dim = static_cast<int64_t>(cast<ConcatOp>(user).getDim());
+    for (Value before : user->getOperands().take_front(use.getOperandNumber()))
+      place.offset += tensorType(before).getDimSize(dim) * to->strides[dim];
+  }
+  return place;
+}
+
 } // namespace ax::codegen

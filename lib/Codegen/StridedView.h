@@ -34,6 +34,12 @@ using MemoryValues = llvm::SmallDenseSet<mlir::Value>;
 /// that is in memory. `base` is `value` itself when there are none.
 StridedView viewOf(mlir::Value value, const MemoryValues &inMemory = {});
 
+/// Where `made` lies in the whole to which transposes, reshapes and
+/// concatenations, each the only reader of what it reads, move it. Nothing when
+/// strides cannot express it, or none of these has what `isWhole`.
+std::optional<StridedView>
+whereMoved(mlir::Value made, llvm::function_ref<bool(mlir::Value)> isWhole);
+
 /// Strides under which `sizes` have the same elements in the same order as
 /// `newSizes`; nothing when there are none.
 std::optional<llvm::SmallVector<int64_t>>

@@ -75,6 +75,21 @@ TransposeOp LibraryOp::getTranspose() {
   return dyn_cast<TransposeOp>(getYield()->getPrevNode());
 }
 
+/// Several results are moved, and all of them given.
+static LogicalResult checkMoved(LibraryOp library, Operation *core) {
+  for (Operation *op = core; op != library.getYield(); op = op->getNextNode()) {
+    if (op != core && !isa<TransposeOp, ReshapeOp, ConcatOp>(op))
+      return library.emitOpError(
+                 "has more than transposes, reshapes and concatenations "
+                 "behind ")
+             << core->getName();
+    for (Value value : op->getResults())
+      if (!value.hasOneUse())
+        return library.emitOpError("does not read what it computes once");
+  }
+  return success();
+}
+
 LogicalResult LibraryOp::verify() {
   Block &block = getBody().front();
   if (block.getArgumentTypes() != getOperandTypes())
@@ -101,6 +116,8 @@ LogicalResult LibraryOp::verify() {
       return emitOpError(
           "needs an operation that reads its arguments in order");
   }
+  if (core->getNumResults() > 1)
+    return checkMoved(*this, core);
   // Each behind the one before, which it alone reads.
   Operation *last = bias ? bias : core;
   UnaryOp activation = dyn_cast<UnaryOp>(last->getNextNode());

@@ -39,7 +39,9 @@ public:
     k = static_cast<const T *>(arguments[1]);
     v = static_cast<const T *>(arguments[2]);
     mask = desc.hasMask ? arguments[3] : nullptr;
-    out = static_cast<T *>(arguments[desc.hasMask ? 4 : 3]);
+    arguments += desc.hasMask ? 4 : 3;
+    out = static_cast<T *>(*arguments++);
+    logSums = desc.givesLogSums ? static_cast<float *>(*arguments) : nullptr;
     this->forEachKvHead(workspace, threadElements,
                         [&](int64_t batch, int64_t kvHead, S *scratch) {
                           runKvHead(batch, kvHead, scratch);
@@ -79,9 +81,11 @@ private:
     int64_t seen = limit(first + rows - 1);
     this->multiplyByPanels(query, depth, panels, depth, scores, rows, seen);
     S factors[blockRows];
+    float *rowSums =
+        logSums ? logSums + (batch * heads + head) * queries + first : nullptr;
     for (int64_t r = 0; r < rows; ++r)
       factors[r] = this->softmaxRow(scores + r * scoreStride, seen, batch, head,
-                                    first + r);
+                                    first + r, rowSums ? rowSums + r : nullptr);
     // What causality hides from a row does not count, NaN neither; but 0 NaN is
     // NaN where rows are done together.
     int64_t shared = limit(first);
@@ -120,6 +124,7 @@ private:
   int64_t threadElements;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
   T *out = nullptr;
+  float *logSums = nullptr;
 };
 
 } // namespace

@@ -40,10 +40,8 @@ class AttentionGradient : public CpuOp, AttentionRows<T> {
 
 public:
   explicit AttentionGradient(const AttentionGradientDesc &given)
-      : Rows(given.forward), gradientDesc(given.gradient),
-        dqDesc(TensorDesc::dense(desc.q.dtype, desc.q.sizes)),
-        dkDesc(TensorDesc::dense(desc.k.dtype, desc.k.sizes)),
-        dvDesc(TensorDesc::dense(desc.v.dtype, desc.v.sizes)),
+      : Rows(given.forward), gradientDesc(given.gradient), dqDesc(given.dq),
+        dkDesc(given.dk), dvDesc(given.dv),
         depthStride(Rows::roundUp(depth, panelUnit)) {
     int64_t fitting = blockElements / scoreStride / rowUnit * rowUnit;
     blockRows = std::clamp(fitting, rowUnit, mostRows);
@@ -64,6 +62,8 @@ public:
     out = static_cast<const T *>(*arguments++);
     gradient = static_cast<const T *>(*arguments++);
     mask = desc.hasMask ? *arguments++ : nullptr;
+    // Rows' sums come along with the probabilities.
+    arguments += desc.givesLogSums ? 1 : 0;
     dq = static_cast<T *>(*arguments++);
     dk = static_cast<T *>(*arguments++);
     dv = static_cast<T *>(*arguments++);
@@ -154,7 +154,7 @@ private:
         scratch.isLost = true;
       }
     write(scratch.queryGradient, depthStride, rows, dqDesc,
-          at(dq, dqDesc, batch, head) + first * depth);
+          at(dq, dqDesc, batch, head) + first * dqDesc.strides[2]);
     addTransposed(scratch.ds, scratch.query, depthStride, scratch.keySums, seen,
                   rows);
     addTransposed(scratch.p, scratch.given, sumStride, scratch.valueSums, seen,
@@ -223,7 +223,8 @@ private:
     int64_t width = view.sizes[3];
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t d = 0; d < width; ++d)
-        to[r * width + d] = narrow<T>(from[r * stride + d]);
+        to[r * view.strides[2] + d * view.strides[3]] =
+            narrow<T>(from[r * stride + d]);
   }
 
   TensorDesc gradientDesc, dqDesc, dkDesc, dvDesc;

@@ -126,9 +126,12 @@ protected:
   }
 
   /// Scores become exp(score - max); returns what the weighted sum of values is
-  /// to be multiplied by.
-  S softmaxRow(S *row, int64_t seen, int64_t batch, int64_t head,
-               int64_t query) const {
+  /// to be multiplied by. `logSum`: AttentionDesc::givesLogSums.
+  S softmaxRow(S *row, int64_t seen, int64_t batch, int64_t head, int64_t query,
+               float *logSum = nullptr) const {
+    constexpr S none = -std::numeric_limits<S>::infinity();
+    if (logSum)
+      *logSum = static_cast<float>(none);
     // A sum over nothing, as products have it.
     if (keys == 0)
       return S(0);
@@ -140,15 +143,19 @@ protected:
     }
     S largest = maximum(row, count) * scale;
     std::fill(row + count, row + seen, S(0));
-    if (count == 0 || largest == -std::numeric_limits<S>::infinity()) {
+    if (count == 0 || largest == none) {
       bool isEmpty = std::none_of(row, row + count,
                                   [](S score) { return std::isnan(score); });
       std::fill_n(row, count, S(0));
-      return isEmpty && desc.emptyRowsZero
-                 ? S(0)
-                 : std::numeric_limits<S>::quiet_NaN();
+      constexpr S lost = std::numeric_limits<S>::quiet_NaN();
+      if (logSum && !isEmpty)
+        *logSum = static_cast<float>(lost);
+      return isEmpty && desc.emptyRowsZero ? S(0) : lost;
     }
-    return 1 / expSum(row, count, scale, largest);
+    S sum = expSum(row, count, scale, largest);
+    if (logSum)
+      *logSum = static_cast<float>(largest + std::log(sum));
+    return 1 / sum;
   }
 
   void prepareScores(S *row, int64_t count, int64_t batch, int64_t head,

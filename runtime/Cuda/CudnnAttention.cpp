@@ -1,9 +1,9 @@
 //===- CudnnAttention.cpp - Attention by cuDNN ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What attention gave is at hand for its gradient, and the sums of its softmax
-// are not (Stats): they are computed again before, which takes a fifth of the
-// time.
+// What attention gave is at hand for its gradient, and mostly the sums of its
+// softmax (Stats), too. Where they are not, they are computed again before,
+// which takes a fifth of the time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,41 +40,46 @@ struct Numbers {
 
 void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
 
+/// Of one number for each query.
 int64_t statsBytesOf(const AttentionDesc &desc) {
   int64_t rows = desc.q.sizes[0] * desc.q.sizes[1] * desc.q.sizes[2];
   return static_cast<int64_t>(
       llvm::alignTo(rows * static_cast<int64_t>(sizeof(float)), alignment));
 }
 
-/// In its workspace are the stats, which nobody reads, and behind them what the
-/// plan needs.
+/// In its workspace are the stats, where nobody reads them, and behind them
+/// what the plan needs.
 class Attention : public CudaOp {
 public:
   Attention(const AttentionDesc &desc, SharedPlan plan)
-      : desc(desc), plan(std::move(plan)) {
-    workspaceBytes =
-        statsBytesOf(desc) + this->plan->getWorkspaceBytes() + alignment;
+      : desc(desc), plan(std::move(plan)),
+        ownBytes(desc.givesLogSums ? 0 : statsBytesOf(desc)) {
+    workspaceBytes = ownBytes + this->plan->getWorkspaceBytes() + alignment;
   }
 
   llvm::Error execute(CUstream stream, const DeviceAddress *arguments,
                       DeviceAddress workspace) override {
     CUdeviceptr base = llvm::alignTo(toCuda(workspace), alignment);
     Numbers numbers(desc.scale);
-    llvm::SmallVector<CudnnPlan::Argument> all = {{Stats, pointer(base)}};
+    llvm::SmallVector<CudnnPlan::Argument> all;
     for (int64_t number : {Q, K, V, Out})
       all.push_back({number, pointer(toCuda(*arguments++))});
+    all.push_back(
+        {Stats, pointer(desc.givesLogSums ? toCuda(*arguments) : base)});
     numbers.addTo(all, desc);
     return plan->execute(stream, all,
-                         base + static_cast<CUdeviceptr>(statsBytesOf(desc)));
+                         base + static_cast<CUdeviceptr>(ownBytes));
   }
 
 private:
   AttentionDesc desc;
   SharedPlan plan;
+  int64_t ownBytes;
 };
 
 class AttentionGradient : public CudaOp {
 public:
+  /// `forwards`: null where the stats are given.
   AttentionGradient(const AttentionGradientDesc &desc, SharedPlan forwards,
                     SharedPlan backwards)
       : desc(desc), forwards(std::move(forwards)),
@@ -88,35 +93,41 @@ public:
     auto at = [&](Piece piece) {
       return pointer(base + static_cast<CUdeviceptr>(place(piece)));
     };
-    auto given = [&](int i) { return pointer(toCuda(arguments[i])); };
+    auto next = [&] { return pointer(toCuda(*arguments++)); };
     Numbers numbers(desc.forward.scale);
     llvm::SmallVector<CudnnPlan::Argument> all = {
-        {Q, given(0)}, {K, given(1)}, {V, given(2)}, {Stats, at(OfStats)}};
+        {Q, next()}, {K, next()}, {V, next()}};
     numbers.addTo(all, desc.forward);
     llvm::SmallVector<CudnnPlan::Argument> first(all);
-    first.push_back({Out, at(OfOut)});
-    CUdeviceptr scratch = base + static_cast<CUdeviceptr>(place(OfPlans));
-    if (llvm::Error error = forwards->execute(stream, first, scratch))
-      return error;
-    all.append({{Out, given(3)},
-                {Gradient, given(4)},
-                {DQ, given(5)},
-                {DK, given(6)},
-                {DV, given(7)},
+    all.append({{Out, next()},
+                {Gradient, next()},
+                {Stats, forwards ? at(OfStats) : next()},
+                {DQ, next()},
+                {DK, next()},
+                {DV, next()},
                 {Delta, at(OfDelta)},
                 {One, &numbers.one}});
+    CUdeviceptr scratch = base + static_cast<CUdeviceptr>(place(OfPlans));
+    if (forwards) {
+      first.append({{Out, at(OfOut)}, {Stats, at(OfStats)}});
+      if (llvm::Error error = forwards->execute(stream, first, scratch))
+        return error;
+    }
     return backwards->execute(stream, all, scratch);
   }
 
 private:
   /// What is in the workspace, one behind another.
-  enum Piece { OfStats, OfDelta, OfOut, OfPlans, End };
+  enum Piece { OfDelta, OfStats, OfOut, OfPlans, End };
   int64_t place(Piece piece) const {
-    int64_t statsBytes = statsBytesOf(desc.forward);
-    const int64_t bytes[] = {statsBytes, statsBytes,
-                             desc.forward.out.spanBytes(),
-                             std::max(forwards->getWorkspaceBytes(),
-                                      backwards->getWorkspaceBytes())};
+    int64_t perQuery = statsBytesOf(desc.forward);
+    int64_t ofPlans = backwards->getWorkspaceBytes(), outBytes = 0;
+    if (forwards) {
+      ofPlans = std::max(ofPlans, forwards->getWorkspaceBytes());
+      outBytes = desc.forward.out.spanBytes();
+    }
+    const int64_t bytes[] = {perQuery, forwards ? perQuery : 0, outBytes,
+                             ofPlans};
     int64_t begin = 0;
     for (int i = 0; i < piece; ++i)
       begin += static_cast<int64_t>(llvm::alignTo(bytes[i], alignment));
@@ -165,14 +176,20 @@ public:
     if (std::string obstacle = findObstacle(desc); !obstacle.empty())
       return makeError(ExitCode::Unsupported, obstacle);
     std::lock_guard<std::mutex> held(mutex);
-    llvm::Expected<SharedPlan> first = findForwards(desc.forward);
-    if (!first)
-      return first.takeError();
+    SharedPlan first;
+    if (!desc.forward.givesLogSums) {
+      llvm::Expected<SharedPlan> made = findForwards(desc.forward);
+      if (!made)
+        return made.takeError();
+      first = std::move(*made);
+    }
+    if (llvm::Error error = enter())
+      return error;
     llvm::Expected<SharedPlan> plan = backwards.find(
         desc, [&] { return planAttentionGradient(handle, desc); });
     if (!plan)
       return plan.takeError();
-    return std::make_unique<AttentionGradient>(desc, std::move(*first),
+    return std::make_unique<AttentionGradient>(desc, std::move(first),
                                                std::move(*plan));
   }
 
@@ -180,15 +197,19 @@ private:
   llvm::Expected<SharedPlan> findForwards(const AttentionDesc &desc) {
     if (std::string obstacle = findObstacle(desc); !obstacle.empty())
       return makeError(ExitCode::Unsupported, obstacle);
+    if (llvm::Error error = enter())
+      return error;
+    return forwards.find(desc, [&] { return planAttention(handle, desc); });
+  }
+
+  llvm::Error enter() {
     if (!handle) {
       llvm::Expected<SharedCudnn> made = CudnnHandle::create(card);
       if (!made)
         return made.takeError();
       handle = std::move(*made);
     }
-    if (llvm::Error error = card->enter())
-      return error;
-    return forwards.find(desc, [&] { return planAttention(handle, desc); });
+    return card->enter();
   }
 
   SharedCard card;

@@ -111,8 +111,8 @@ public:
   }
 
   llvm::Expected<std::unique_ptr<CudnnPlan>>
-  buildBackwards(const TensorDesc &gradientDesc) {
-    Tensor gradient = tensor(Gradient, gradientDesc);
+  buildBackwards(const AttentionGradientDesc &of) {
+    Tensor gradient = tensor(Gradient, of.gradient);
     Tensor q = tensor(Q, desc.q), out = tensor(Out, desc.out);
     Tensor keys = transposedTensor(K, desc.k);
     Tensor one = graph.scalar(One), scale = graph.scalar(Scale);
@@ -130,15 +130,15 @@ public:
     graph.pointwise(CUDNN_POINTWISE_MUL, scaled, s, &scale);
     Tensor p = apply(CUDNN_POINTWISE_EXP,
                      hide(apply(CUDNN_POINTWISE_SUB, scaled, &stats)));
-    multiplyByGroups(p, gradient, tensorOf(DV, desc.v));
+    multiplyByGroups(p, gradient, tensor(DV, of.dv));
 
     Tensor ds = graph.between(scores);
     graph.matmul(gradient, transposedTensor(V, desc.v), ds);
     ds = apply(CUDNN_POINTWISE_SUB, ds, &delta);
     ds = apply(CUDNN_POINTWISE_MUL, ds, &p);
     ds = apply(CUDNN_POINTWISE_MUL, ds, &scale);
-    multiplyByGroups(ds, q, tensorOf(DK, desc.k));
-    graph.matmul(ds, graph.transposed(keys, type), tensorOf(DQ, desc.q));
+    multiplyByGroups(ds, q, tensor(DK, of.dk));
+    graph.matmul(ds, graph.transposed(keys, type), tensor(DQ, of.dq));
     return graph.build();
   }
 
@@ -147,11 +147,6 @@ private:
 
   Tensor tensor(int64_t number, const TensorDesc &as) {
     return graph.tensor(number, sizesOf(as), stridesOf(as), type);
-  }
-  /// A gradient: dense, of these sizes.
-  Tensor tensorOf(int64_t number, const TensorDesc &like) {
-    Four sizes = sizesOf(like);
-    return graph.tensor(number, sizes, packedStrides(sizes), type);
   }
   Tensor transposedTensor(int64_t number, const TensorDesc &as) {
     Four sizes = sizesOf(as), strides = stridesOf(as);
@@ -218,7 +213,7 @@ planAttention(const SharedCudnn &cudnn, const AttentionDesc &desc) {
 llvm::Expected<std::unique_ptr<CudnnPlan>>
 planAttentionGradient(const SharedCudnn &cudnn,
                       const AttentionGradientDesc &desc) {
-  return Builder(cudnn, desc.forward).buildBackwards(desc.gradient);
+  return Builder(cudnn, desc.forward).buildBackwards(desc);
 }
 
 } // namespace ax::rt::cuda

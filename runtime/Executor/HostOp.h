@@ -23,9 +23,15 @@ public:
 
 private:
   struct Argument {
+    TensorDesc tensor;
     std::unique_ptr<PinnedMemory> copy;
     bool isRead = true, isWritten = false;
+    /// What lies between a result's elements, another result's may be, is
+    /// taken from the device when these are done; else null.
+    std::unique_ptr<PinnedMemory> around;
   };
+  llvm::Error upload(Stream &stream, const Argument &argument,
+                     DeviceAddress to);
 
   std::vector<Argument> arguments;
   std::unique_ptr<LibraryOp> op;

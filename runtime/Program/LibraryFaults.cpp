@@ -213,11 +213,21 @@ Fault faultOf(const AttentionDesc &d) {
 Fault faultOf(const AttentionGradientDesc &d) {
   if (Fault fault = faultOf(d.forward); !fault.empty())
     return fault;
-  if (Fault fault = findFault(d.gradient); !fault.empty())
-    return fault;
-  if (d.gradient.sizes != d.forward.out.sizes)
-    return badSizes;
-  return d.gradient.dtype == d.forward.out.dtype ? "" : badTypes;
+  const std::pair<const TensorDesc *, const TensorDesc *> alike[] = {
+      {&d.gradient, &d.forward.out},
+      {&d.dq, &d.forward.q},
+      {&d.dk, &d.forward.k},
+      {&d.dv, &d.forward.v}};
+  for (auto [view, like] : alike) {
+    Fault fault = view == &d.gradient ? findFault(*view) : findFault({view});
+    if (!fault.empty())
+      return fault;
+    if (view->sizes != like->sizes)
+      return badSizes;
+    if (view->dtype != like->dtype)
+      return badTypes;
+  }
+  return "";
 }
 
 Fault faultOf(const TopKDesc &d) {

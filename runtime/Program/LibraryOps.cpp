@@ -69,7 +69,7 @@ bool AttentionDesc::operator==(const AttentionDesc &o) const {
   return q == o.q && k == o.k && v == o.v && out == o.out &&
          hasMask == o.hasMask && (!hasMask || mask == o.mask) &&
          scale == o.scale && causal == o.causal && softcap == o.softcap &&
-         emptyRowsZero == o.emptyRowsZero;
+         emptyRowsZero == o.emptyRowsZero && givesLogSums == o.givesLogSums;
 }
 
 bool TopKDesc::operator==(const TopKDesc &o) const {
@@ -148,11 +148,17 @@ std::vector<TensorDesc> argumentsOf(const PoolDesc &desc) {
     return {desc.x, desc.y, desc.dx};
   return {desc.x, desc.y};
 }
+TensorDesc logSumsOf(const AttentionDesc &desc) {
+  return TensorDesc::dense(DType::F32,
+                           {desc.q.sizes[0], desc.q.sizes[1], desc.q.sizes[2]});
+}
 std::vector<TensorDesc> argumentsOf(const AttentionDesc &desc) {
   std::vector<TensorDesc> result{desc.q, desc.k, desc.v};
   if (desc.hasMask)
     result.push_back(desc.mask);
   result.push_back(desc.out);
+  if (desc.givesLogSums)
+    result.push_back(logSumsOf(desc));
   return result;
 }
 std::vector<TensorDesc> argumentsOf(const AttentionGradientDesc &desc) {
@@ -161,8 +167,10 @@ std::vector<TensorDesc> argumentsOf(const AttentionGradientDesc &desc) {
                                  desc.gradient};
   if (forward.hasMask)
     result.push_back(forward.mask);
-  for (const TensorDesc *operand : {&forward.q, &forward.k, &forward.v})
-    result.push_back(TensorDesc::dense(operand->dtype, operand->sizes));
+  if (forward.givesLogSums)
+    result.push_back(logSumsOf(forward));
+  for (const TensorDesc *given : {&desc.dq, &desc.dk, &desc.dv})
+    result.push_back(*given);
   return result;
 }
 std::vector<TensorDesc> argumentsOf(const TopKDesc &desc) {
@@ -272,7 +280,10 @@ TensorDesc argumentDesc(const LibraryDesc &desc, int index) {
 int numResults(const LibraryDesc &desc) {
   if (std::holds_alternative<AttentionGradientDesc>(desc))
     return 3;
-  return std::holds_alternative<TopKDesc>(desc) ? 2 : 1;
+  const auto *attention = std::get_if<AttentionDesc>(&desc);
+  bool areTwo = attention ? attention->givesLogSums
+                          : std::holds_alternative<TopKDesc>(desc);
+  return areTwo ? 2 : 1;
 }
 
 int packedArgument(const LibraryDesc &desc) {

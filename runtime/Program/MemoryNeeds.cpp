@@ -45,15 +45,18 @@ std::string MemoryNeeds::toText() const {
 }
 
 /// What the gradient of attention of 16-bit floats keeps for a while on a GPU:
-/// that of the scores, what attention gives, and two numbers for each query.
+/// that of the scores, and a number for each query; where it is not given
+/// attention's sums, these and what attention gives once more.
 static int64_t scratchOf(const AttentionGradientDesc &desc) {
   const AttentionDesc &of = desc.forward;
   int64_t rows = of.q.sizes[0] * of.q.sizes[1] * of.q.sizes[2];
   if (byteSize(of.q.dtype) != sizeof(uint16_t))
     return 0;
+  constexpr int64_t perQuery = sizeof(float);
+  int64_t again = of.givesLogSums ? 0 : rows * perQuery + of.out.spanBytes();
   return rows * (of.k.sizes[2] * static_cast<int64_t>(sizeof(uint16_t)) +
-                 2 * static_cast<int64_t>(sizeof(float))) +
-         of.out.spanBytes();
+                 perQuery) +
+         again;
 }
 
 MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,

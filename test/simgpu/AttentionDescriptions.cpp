@@ -33,6 +33,10 @@ AttentionGradientDesc makeGradientDesc(const AttentionDesc &desc,
                                        HeadLayout layout) {
   AttentionGradientDesc made;
   made.forward = desc;
+  made.dq = desc.q, made.dk = desc.k, made.dv = desc.v;
+  if (layout != HeadLayout::Fused)
+    for (TensorDesc *view : {&made.dq, &made.dk, &made.dv})
+      *view = TensorDesc::dense(view->dtype, view->sizes);
   made.gradient = TensorDesc::dense(desc.out.dtype, desc.out.sizes);
   int64_t heads = desc.out.sizes[1], size = desc.out.sizes[3];
   if (layout != HeadLayout::Heads)
@@ -49,8 +53,10 @@ std::vector<LaidAttention> everyTypeLayoutAndGroup() {
       for (int64_t heads : {2, 6})
         for (bool causal : {false, true}) {
           AttentionShape shape{2, heads, 2, 19, 19, 16};
-          all.push_back(
-              {makeAttentionDesc(type, shape, layout, causal), layout});
+          AttentionDesc desc = makeAttentionDesc(type, shape, layout, causal);
+          all.push_back({desc, layout});
+          desc.givesLogSums = true;
+          all.push_back({desc, layout});
         }
   return all;
 }
@@ -80,6 +86,7 @@ AttentionDesc RandomAttention::next() {
                                          shape, layout(), causal);
   if (number(3) == 0)
     desc.scale = 0.3;
+  desc.givesLogSums = number(2);
   return desc;
 }
 

@@ -19,7 +19,8 @@ AttentionDesc inF32(AttentionDesc desc) {
 
 AttentionGradientDesc inF32(AttentionGradientDesc desc) {
   desc.forward = inF32(desc.forward);
-  desc.gradient.dtype = DType::F32;
+  for (TensorDesc *tensor : {&desc.gradient, &desc.dq, &desc.dk, &desc.dv})
+    tensor->dtype = DType::F32;
   return desc;
 }
 
@@ -88,7 +89,8 @@ void checkAttention(ProductRunner &runner, const AttentionDesc &desc,
   std::vector<ViewData> data, plain;
   fill(desc, wide, seed, data, plain);
   runOnCpu(wide, plain);
-  compare(runner, desc, data, plain, data.size() - 1);
+  compare(runner, desc, data, plain,
+          data.size() - static_cast<size_t>(numResults(desc)));
 }
 
 void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
@@ -99,9 +101,15 @@ void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
   fill(desc, wide, seed, data, plain);
   // What attention gave.
   std::vector<ViewData> forward(plain.begin(), plain.begin() + 4);
+  bool hasSums = desc.forward.givesLogSums;
+  if (hasSums)
+    forward.push_back(plain[5]);
   runOnCpu(wide.forward, forward);
-  copy(forward[3].memory, plain[3].memory);
-  copy(forward[3].memory, data[3].memory);
+  for (auto *given : {&plain, &data}) {
+    copy(forward[3].memory, (*given)[3].memory);
+    if (hasSums)
+      copy(forward[4].memory, (*given)[5].memory);
+  }
   runOnCpu(wide, plain);
   compare(runner, desc, data, plain, data.size() - 3);
 }

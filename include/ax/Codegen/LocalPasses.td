@@ -30,7 +30,8 @@ def ComposeAttention : Pass<"axl-compose-attention"> {
     multiplied by 0: a value that is no number makes its queries none. What cuDNN
     does is left to it, in the type in which factors are multiplied: bf16 or f16,
     heads of up to 128 that are multiples of 8, no mask but a causal one of as many
-    queries as keys, and no cap.
+    queries as keys, and no cap. A gradient of what the stage computes is given the
+    sums of its softmax.
   }];
   let options = [
     Option<"cudnn", "cudnn", "bool", "false", "cuDNN is there">
@@ -67,6 +68,14 @@ def ComposeTopK : Pass<"axl-compose-top-k"> {
     each other: an element's place in order is the number of those that come before
     it, and equal ones keep the order of their indices. The places of all elements
     are in memory then. Of i1, and of more comparisons than 2^32, it stays.
+  }];
+}
+
+def SkipWidening : Pass<"axl-skip-widening"> {
+  let summary = "Floats that are widened and then as narrow again are not";
+  let description = [{
+    Also where they are transposed, reshaped, cut or joined in between: that is then
+    done with what is narrow.
   }];
 }
 
@@ -108,10 +117,12 @@ def ChannelsLast : Pass<"axl-channels-last"> {
 }
 
 def WriteTransposed : Pass<"axl-write-transposed"> {
-  let summary = "Results that are only wanted transposed are written so";
+  let summary = "Results that are only wanted in another order are written so";
   let description = [{
-    Of contractions and attention, if rows stay rows: no product is fast that
-    writes columns.
+    Transposed ones of contractions and attention, if rows stay rows: no product is
+    fast that writes columns. Attention's gradient reads its result transposed as
+    well. What that gradient gives is written to where it is joined, as with the
+    projections of q, k and v in one.
   }];
 }
 
@@ -133,10 +144,8 @@ def OrderProducts : Pass<"axl-order-products"> {
 
 def MergeEqual : Pass<"axl-merge-equal"> {
   let summary = "Unused operations are removed, equal ones done once";
-  let description = [{
-    Floats that are widened and then narrowed to what they were are not used at all.
-  }];
 }
+
 def PickElements : Pass<"axl-pick-elements"> {
   let summary = "A sum of which one term is not zero reads that element";
   let description = [{

@@ -275,6 +275,50 @@ def Axl_RandomOp : Axl_Op<"random", [Pure, Ax_FusesByElement]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Attention that hands over what its gradient needs
+//===----------------------------------------------------------------------===//
+
+def Axl_LocalAttentionOp : Axl_Op<"attention", [Pure]> {
+  let summary = "Attention, and the logarithms of its softmax's sums";
+  let description = [{
+    `ax.attention` without a mask or a cap. `log_sums`, f32, [batch, heads, S]:
+    log(sum_t exp(scale q k_t)) over the keys t that the query attends to; -inf
+    where there are none. What `axl-compose-attention` makes of attention whose
+    gradient is at hand, where the library of the target gives them.
+  }];
+  let arguments = (ins Axl_FloatTensor:$q, Axl_FloatTensor:$k,
+    Axl_FloatTensor:$v, F64Attr:$scale, UnitAttr:$causal,
+    UnitAttr:$empty_rows_zero);
+  let results = (outs Axl_FloatTensor:$result, Axl_FloatTensor:$log_sums);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `scale` $scale attr-dict `:` type($q) `,` type($k) `,`
+    type($v) `->` type($result) `,` type($log_sums)
+  }];
+  let hasVerifier = 1;
+}
+
+def Axl_LocalAttentionGradientOp : Axl_Op<"attention_gradient", [Pure]> {
+  let summary = "The gradient of attention, from its softmax's sums";
+  let description = [{
+    `ax.attention_gradient` of what `axl.attention` with the same operands and
+    attributes gave as `result` and `log_sums`.
+  }];
+  let arguments = (ins Axl_FloatTensor:$q, Axl_FloatTensor:$k,
+    Axl_FloatTensor:$v, Axl_FloatTensor:$result, Axl_FloatTensor:$gradient,
+    Axl_FloatTensor:$log_sums, F64Attr:$scale, UnitAttr:$causal,
+    UnitAttr:$empty_rows_zero);
+  let results = (outs Axl_FloatTensor:$dq, Axl_FloatTensor:$dk,
+    Axl_FloatTensor:$dv);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $result `,` $gradient `sums` $log_sums `scale` $scale
+    attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($result) `,`
+    type($gradient) `,` type($log_sums) `->` type($dq) `,` type($dk) `,`
+    type($dv)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // What is one command
 //===----------------------------------------------------------------------===//
 
@@ -311,16 +355,23 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
     of the sum with the residual instead. What is added is the right operand of its
     sum and an argument more: a bias has a number for each column or channel, a
     residual the type of the result. A residual is read in the order of the result,
-    so a transpose of it may stand in front.
+    so a transpose of it may stand in front. Behind what gives several results
+    these are transposed, reshaped and joined: it writes them to where they are
+    then. Each is read once.
   }];
   let arguments = (ins Variadic<Axl_Tensor>:$operands);
-  let results = (outs Axl_Tensor:$result);
+  let results = (outs Variadic<Axl_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `(` $operands `)` attr-dict-with-keyword $body `:`
-    functional-type($operands, $result) }];
+    functional-type($operands, $results) }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// Of an operation that gives one.
+    ::mlir::TypedValue<::mlir::RankedTensorType> getResult() {
+      return ::llvm::cast<::mlir::TypedValue<::mlir::RankedTensorType>>(
+          getResults()[0]);
+    }
     ::mlir::Operation *getYield() { return getBody().front().getTerminator(); }
     /// What it is all about.
     ::mlir::Operation *getCore();

@@ -115,8 +115,8 @@ struct PoolDesc {
 };
 
 /// softmax(scale q k^T + mask) v by heads.
-/// Arguments: q, k, v, [mask], out. Query head h uses key/value head
-/// h / (heads / kv heads).
+/// Arguments: q, k, v, [mask], out, [log sums]. Query head h uses key/value
+/// head h / (heads / kv heads).
 struct AttentionDesc {
   /// q: [batch, heads, S, d]; k: [batch, kv heads, T, d]; v: [batch, kv heads,
   /// T, dv]; out: [batch, heads, S, dv]. All of one floating type.
@@ -132,20 +132,26 @@ struct AttentionDesc {
   double softcap = 0;
   /// A row with nothing to attend to gives 0 instead of NaN.
   bool emptyRowsZero = false;
+  /// Gives, too, for each query the logarithm of the sum of exp(score) over the
+  /// keys it attends to, -inf where there are none: [batch, heads, S], f32,
+  /// dense. Its gradient is given them then.
+  bool givesLogSums = false;
 
   bool operator==(const AttentionDesc &o) const;
 };
 
 /// The gradients of q, k and v, from what attention gave, out, and that one's
-/// gradient. Arguments: q, k, v, out, gradient, [mask], dq, dk, dv: the last
-/// three dense, of the sizes of q, k and v.
+/// gradient. Arguments: q, k, v, out, gradient, [mask], [log sums], dq, dk, dv.
 struct AttentionGradientDesc {
   AttentionDesc forward;
   /// Sizes of out.
   TensorDesc gradient;
+  /// Sizes and types of q, k and v. They may be parts of one tensor.
+  TensorDesc dq, dk, dv;
 
   bool operator==(const AttentionGradientDesc &o) const {
-    return forward == o.forward && gradient == o.gradient;
+    return forward == o.forward && gradient == o.gradient && dq == o.dq &&
+           dk == o.dk && dv == o.dv;
   }
 };
 

@@ -404,3 +404,66 @@ axl.stage @s(%x: tensor<2xi64>) {
   axl.report_fault %x among tensor<4xf32> sizes [5] of tensor<4xf32> order 1 : tensor<2xi64>
   axl.yield
 }
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x3x4x8xf16> -> tensor<1x3x4x8xf16>
+%k = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%v = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+// expected-error @+1 {{q, k, v do not fit: 'tensor<1x3x4x8xf16>', 'tensor<1x2x4x8xf16>', 'tensor<1x2x4x8xf16>'}}
+%0, %1 = axl.attention %q, %k, %v scale 5.000000e-01 : tensor<1x3x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x3x4x8xf16>, tensor<1x3x4xf32>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%k = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%v = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+// expected-error @+1 {{gives no 'tensor<1x2x4x4xf16>'}}
+%0, %1 = axl.attention %q, %k, %v scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x4xf16>, tensor<1x2x4xf32>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%k = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%v = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+// expected-error @+1 {{has a sum in f32 for each query, not 'tensor<1x2x4xf16>'}}
+%0, %1 = axl.attention %q, %k, %v scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4xf16>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%g = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%s = ax.constant dense<1.0> : tensor<1x2x4xf32> -> tensor<1x2x4xf32>
+// expected-error @+1 {{gives gradients of the types of q, k and v}}
+%0, %1, %2 = axl.attention_gradient %q, %q, %q, %q, %g sums %s scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf32> -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf32>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%g = ax.constant dense<1.0> : tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
+%s = ax.constant dense<1.0> : tensor<1x2x4xf32> -> tensor<1x2x4xf32>
+// expected-error @+1 {{needs a gradient of 'tensor<1x2x4x8xf16>'}}
+%0, %1, %2 = axl.attention_gradient %q, %q, %q, %q, %g sums %s scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32> -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+// expected-error @+1 {{has more than transposes, reshapes and concatenations behind ax.attention_gradient}}
+%0 = axl.library(%q, %q, %q, %q, %q) {
+^bb0(%a: tensor<1x2x4x8xf16>, %b: tensor<1x2x4x8xf16>, %c: tensor<1x2x4x8xf16>, %d: tensor<1x2x4x8xf16>, %e: tensor<1x2x4x8xf16>):
+  %1, %2, %3 = ax.attention_gradient %a, %b, %c, %d, %e scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+  %4 = ax.unary neg %1 : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+  %5 = ax.concat %4, %2, %3 dim 0 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<3x2x4x8xf16>
+  axl.yield %5 : tensor<3x2x4x8xf16>
+} : (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>) -> tensor<3x2x4x8xf16>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+// expected-error @+1 {{does not read what it computes once}}
+%0 = axl.library(%q, %q, %q, %q, %q) {
+^bb0(%a: tensor<1x2x4x8xf16>, %b: tensor<1x2x4x8xf16>, %c: tensor<1x2x4x8xf16>, %d: tensor<1x2x4x8xf16>, %e: tensor<1x2x4x8xf16>):
+  %1, %2, %3 = ax.attention_gradient %a, %b, %c, %d, %e scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+  %5 = ax.concat %1, %2, %2 dim 0 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<3x2x4x8xf16>
+  axl.yield %5 : tensor<3x2x4x8xf16>
+} : (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>) -> tensor<3x2x4x8xf16>

@@ -42,6 +42,8 @@ inline AttentionDesc makeAttention(const AttentionSizes &s, DType type,
 /// of the two. All hidden: nothing.
 struct AttentionWeights {
   std::vector<double> p, slopes;
+  /// Of the sum of exponentials.
+  double logSum = -INFINITY;
 };
 inline AttentionWeights weigh(const AttentionDesc &desc, const ViewData &q,
                               const ViewData &k, const ViewData *mask,
@@ -79,6 +81,7 @@ inline AttentionWeights weigh(const AttentionDesc &desc, const ViewData &q,
     sum += score = std::exp(score - max);
   for (double &p : to.p)
     p /= sum;
+  to.logSum = max + std::log(sum);
   return to;
 }
 

@@ -8,8 +8,13 @@ using namespace ax::rt;
 
 namespace {
 
+TensorDesc denseAs(const TensorDesc &view) {
+  return TensorDesc::dense(view.dtype, view.sizes);
+}
+
 AttentionGradientDesc makeGradient(const AttentionDesc &forward) {
-  return {forward, forward.out};
+  return {forward, forward.out, denseAs(forward.q), denseAs(forward.k),
+          denseAs(forward.v)};
 }
 
 /// What attention gave, rounded as it is when it is read again.
@@ -144,6 +149,26 @@ TEST(AttentionGradientTest, ThreadsDoNotChangeABit) {
       ASSERT_EQ(one[i].memory.getDouble(j), three[i].memory.getDouble(j));
 }
 
+// As parts of one tensor [batch, rows, three, heads, size].
+TEST(AttentionGradientTest, ResultsWithStrides) {
+  AttentionGradientDesc desc =
+      makeGradient(makeAttention({2, 2, 2, 6, 6, 4, 4}, DType::F32));
+  std::vector<ViewData> dense = randomArguments(desc);
+  runLibrary(desc, dense);
+  AttentionGradientDesc strided = desc;
+  for (TensorDesc *view : {&strided.dq, &strided.dk, &strided.dv})
+    view->strides = {6 * 24, 4, 24, 1};
+  ASSERT_EQ(findFault(strided), "");
+  std::vector<ViewData> parts(dense.begin(), dense.begin() + 5);
+  for (int i = 5; i < 8; ++i)
+    parts.emplace_back(argumentDesc(strided, i));
+  runLibrary(strided, parts);
+  for (size_t i = 5; i < 8; ++i)
+    forEachIndex(desc.dq.sizes, [&](const std::vector<int64_t> &at) {
+      EXPECT_EQ(parts[i].get(at), dense[i].get(at));
+    });
+}
+
 // As products over nothing.
 TEST(AttentionGradientTest, NoKeysOrNoQueries) {
   for (auto [queries, keys] : {std::pair(3, 0), {0, 3}}) {
@@ -167,6 +192,19 @@ TEST(AttentionGradientTest, FaultsAreFound) {
   AttentionGradientDesc types = good;
   types.gradient.dtype = DType::F64;
   EXPECT_NE(findFault(types), "");
+  for (TensorDesc AttentionGradientDesc::*result :
+       {&AttentionGradientDesc::dq, &AttentionGradientDesc::dk,
+        &AttentionGradientDesc::dv}) {
+    AttentionGradientDesc bad = good;
+    (bad.*result).sizes[2] += 1;
+    EXPECT_NE(findFault(bad), "");
+    bad = good;
+    (bad.*result).dtype = DType::F64;
+    EXPECT_NE(findFault(bad), "");
+    bad = good;
+    (bad.*result).strides[3] = 0;
+    EXPECT_NE(findFault(bad), "");
+  }
   AttentionGradientDesc keys = good;
   for (TensorDesc *view : {&keys.forward.k, &keys.forward.v})
     view->sizes[2] = int64_t(1) << 60, view->sizes[3] = 0;

@@ -8,24 +8,33 @@ using namespace ax::rt;
 
 namespace {
 
-void check(const AttentionDesc &desc, int32_t threads = 1) {
+void check(AttentionDesc desc, int32_t threads = 1) {
+  desc.givesLogSums = true;
   std::vector<ViewData> data;
   runLibrary(desc, data, threads);
   if (testing::Test::HasFatalFailure())
     return;
   int64_t perKv = desc.q.sizes[1] / desc.k.sizes[1];
   const ViewData *mask = desc.hasMask ? &data[3] : nullptr;
+  const ViewData &out = data[data.size() - 2], &logSums = data.back();
   double largest = 0;
   forEachIndex({desc.q.sizes[0], desc.q.sizes[1], desc.q.sizes[2]},
                [&](const std::vector<int64_t> &i) {
-                 std::vector<double> p =
-                     weigh(desc, data[0], data[1], mask, i).p;
+                 AttentionWeights weights =
+                     weigh(desc, data[0], data[1], mask, i);
+                 const std::vector<double> &p = weights.p;
+                 double logSum = logSums.get(i);
+                 if (p.empty())
+                   EXPECT_EQ(logSum, -INFINITY);
+                 else
+                   EXPECT_NEAR(logSum, weights.logSum,
+                               1e-5 * (1 + std::abs(weights.logSum)));
                  for (int64_t d = 0; d < desc.v.sizes[3]; ++d) {
                    double want = 0;
                    for (size_t t = 0; t < p.size(); ++t)
                      want += p[t] * data[2].get({i[0], i[1] / perKv,
                                                  static_cast<int64_t>(t), d});
-                   double got = data.back().get({i[0], i[1], i[2], d});
+                   double got = out.get({i[0], i[1], i[2], d});
                    if (p.empty() && desc.emptyRowsZero)
                      EXPECT_EQ(got, 0);
                    else if (p.empty())
@@ -98,15 +107,17 @@ TEST(AttentionTest, NoKeys) {
 
 TEST(AttentionTest, NaNIsNotLost) {
   AttentionDesc desc = makeAttention({1, 1, 1, 2, 40, 4, 4}, DType::F32);
+  desc.givesLogSums = true;
   std::vector<ViewData> data;
   std::mt19937 random(1);
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     data.emplace_back(argumentDesc(desc, i));
     data.back().fillRandom(random);
   }
   data[1].memory.setDouble(21 * 4, std::nan(""));
   runLibrary(desc, data);
   EXPECT_TRUE(std::isnan(data[3].memory.getDouble(0)));
+  EXPECT_TRUE(std::isnan(data[4].memory.getDouble(0)));
 }
 
 // Whatever rows are done together.

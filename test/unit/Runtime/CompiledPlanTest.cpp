@@ -219,7 +219,7 @@ TEST_F(CompiledPlanTest, Messages) {
   EXPECT_EQ(refused(other),
             "compiled plan '" + path + "' is damaged: its checksum is another");
   other = whole;
-  other.replace(other.find(" 6 "), 3, " 5 ");
+  other.replace(other.find(" 7 "), 3, " 6 ");
   EXPECT_EQ(refused(other), "compiled plan '" + path +
                                 "' is of version '5', and this program reads "
                                 "6: compile it again");

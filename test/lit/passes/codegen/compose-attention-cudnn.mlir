@@ -4,9 +4,9 @@
 // CHECK-LABEL: axl.stage @precision
 // CHECK: %[[Q:.*]] = ax.cast %{{.*}} : tensor<1x4x16x8xf32> -> tensor<1x4x16x8xbf16>
 // CHECK: %[[K:.*]] = ax.cast %{{.*}} : tensor<1x2x16x8xf32> -> tensor<1x2x16x8xbf16>
-// CHECK: %[[Y:.*]] = ax.attention %[[Q]], %[[K]], %{{.*}} {causal, product_type = bf16} : {{.*}} -> tensor<1x4x16x8xbf16>
+// CHECK: %[[Y:.*]], %{{.*}} = axl.attention %[[Q]], %[[K]], %{{.*}} {causal} : {{.*}} -> tensor<1x4x16x8xbf16>, tensor<1x4x16xf32>
 // CHECK: %[[W:.*]] = ax.cast %[[Y]] : tensor<1x4x16x8xbf16> -> tensor<1x4x16x8xf32>
-// CHECK: %[[DQ:.*]], %[[DK:.*]], %[[DV:.*]] = ax.attention_gradient {{.*}} -> tensor<1x4x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
+// CHECK: %[[DQ:.*]], %[[DK:.*]], %[[DV:.*]] = axl.attention_gradient {{.*}} -> tensor<1x4x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
 // CHECK-DAG: %[[A:.*]] = ax.cast %[[DQ]] : tensor<1x4x16x8xbf16> -> tensor<1x4x16x8xf32>
 // CHECK-DAG: %[[B:.*]] = ax.cast %[[DK]]
 // CHECK-DAG: %[[C:.*]] = ax.cast %[[DV]]
@@ -38,4 +38,19 @@ axl.stage @others(%f: tensor<1x2x16x8xf32>, %h: tensor<1x2x16x8xf16>, %m: tensor
 axl.stage @narrow(%s: tensor<1x2x4x8xf16>, %h: tensor<1x2x16x8xf16>) {
   %0 = ax.attention %s, %h, %h scale 1.000000e+00 : tensor<1x2x4x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x4x8xf16>
   axl.yield %0 : tensor<1x2x4x8xf16>
+}
+
+// The gradient of what the stage computes is given the sums of its softmax.
+// CHECK-LABEL: axl.stage @sums
+// CHECK: %[[Y:.*]], %[[S:.*]] = axl.attention %[[Q:.*]], %[[K:.*]], %[[K]] scale 1.000000e+00 {causal} : {{.*}} -> tensor<1x4x16x8xf16>, tensor<1x4x16xf32>
+// CHECK: axl.attention_gradient %[[Q]], %[[K]], %[[K]], %[[Y]], %{{.*}} sums %[[S]] scale 1.000000e+00 {causal}
+// Of another scale, or of what comes from elsewhere, it is not.
+// CHECK: ax.attention_gradient {{.*}} scale 2.000000e+00
+// CHECK: ax.attention_gradient %{{.*}}, %{{.*}}, %{{.*}}, %[[G:[a-z0-9]*]], %[[G]]
+axl.stage @sums(%q: tensor<1x4x16x8xf16>, %k: tensor<1x2x16x8xf16>, %g: tensor<1x4x16x8xf16>) {
+  %0 = ax.attention %q, %k, %k scale 1.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x4x16x8xf16>
+  %a:3 = ax.attention_gradient %q, %k, %k, %0, %g scale 1.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
+  %b:3 = ax.attention_gradient %q, %k, %k, %0, %g scale 2.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
+  %c:3 = ax.attention_gradient %q, %k, %k, %g, %g scale 1.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
+  axl.yield %a#0, %b#0, %c#0 : tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>
 }
