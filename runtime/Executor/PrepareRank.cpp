@@ -3,6 +3,7 @@
 
 #include "RankExecutor.h"
 
+#include "ax/Runtime/RankOperation.h"
 #include "ax/Support/Error.h"
 
 #include <algorithm>
@@ -155,18 +156,6 @@ llvm::Error RankExecutor::prepareGroups() {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::unique_ptr<StreamOperation>> RankExecutor::adapt(
-    llvm::Expected<std::unique_ptr<StreamOperation>> onStream,
-    llvm::function_ref<llvm::Expected<std::unique_ptr<Operation>>()> onHost,
-    llvm::ArrayRef<RankOperation::Sizes> sizes) const {
-  if (!onStream || *onStream)
-    return onStream;
-  auto operation = onHost();
-  if (!operation)
-    return operation.takeError();
-  return RankOperation::create(std::move(*operation), context.device, sizes);
-}
-
 llvm::Expected<std::unique_ptr<StreamOperation>>
 RankExecutor::prepareCollective(const CollectiveCommand &command,
                                 const std::string &name) const {
@@ -179,9 +168,10 @@ RankExecutor::prepareCollective(const CollectiveCommand &command,
       command.reduction >= 0
           ? &program.kernels[static_cast<size_t>(command.reduction)]
           : nullptr;
-  return adapt(
+  return RankOperation::inPlaceOf(
       context.communicator.prepareOnStream(specs, group, name, reduction),
-      [&] { return context.communicator.prepare(specs, group, name); }, sizes);
+      [&] { return context.communicator.prepare(specs, group, name); },
+      context.device, sizes);
 }
 
 llvm::Expected<std::unique_ptr<StreamOperation>>
@@ -193,18 +183,18 @@ RankExecutor::prepareMessage(size_t number, bool isSend) const {
   auto tag = static_cast<int64_t>(number);
   Communicator &comm = context.communicator;
   if (isSend)
-    return adapt(
+    return RankOperation::inPlaceOf(
         comm.prepareSendOnStream(peer, tag, transfer.bytes, transfer.name),
         [&] {
           return comm.prepareSend(peer, tag, transfer.bytes, transfer.name);
         },
-        {{transfer.bytes, 0}});
-  return adapt(
+        context.device, {{transfer.bytes, 0}});
+  return RankOperation::inPlaceOf(
       comm.prepareReceiveOnStream(peer, tag, transfer.bytes, transfer.name),
       [&] {
         return comm.prepareReceive(peer, tag, transfer.bytes, transfer.name);
       },
-      {{0, transfer.bytes}});
+      context.device, {{0, transfer.bytes}});
 }
 
 llvm::Error RankExecutor::prepareTransfers() {
