@@ -144,6 +144,12 @@ llvm::Error RankExecutor::preparePorts() {
 }
 
 llvm::Error RankExecutor::prepareGroups() {
+  std::vector<std::vector<int32_t>> all;
+  for (const StageProgram &each : program.stages)
+    for (const GroupSet &set : each.groups)
+      all.insert(all.end(), set.groups.begin(), set.groups.end());
+  if (llvm::Error error = context.communicator.announceGroups(all))
+    return error;
   for (const GroupSet &set : stage->groups)
     for (const std::vector<int32_t> &ranks : set.groups)
       if (std::find(ranks.begin(), ranks.end(), context.rank) != ranks.end()) {
