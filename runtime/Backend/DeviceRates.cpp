@@ -132,8 +132,7 @@ llvm::Error RateMeter::fill(const DeviceMemory &memory, DType type) {
   if (!pinned)
     return pinned.takeError();
   HostTensor numbers(type, {piece / byteSize(type)});
-  // NOLINTNEXTLINE(cert-msc32-c,cert-msc51-cpp): the same in each run.
-  std::mt19937 random;
+  std::mt19937 random(1);
   std::uniform_real_distribution<float> between(-1, 1);
   for (int64_t i = 0, count = numbers.numElements(); i < count; ++i)
     numbers.setDouble(i, between(random));

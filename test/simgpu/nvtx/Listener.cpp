@@ -31,8 +31,12 @@ static int NVTX_API pushRange(const char *name) {
 
 static int NVTX_API popRange() { return --depth; }
 
-extern "C" __attribute__((visibility("default"))) int
-InitializeInjectionNvtx2(NvtxGetExportTableFunc_t getExportTable) {
+using FindTable = NvtxGetExportTableFunc_t;
+#define NVTX_ENTRY extern "C" __attribute__((visibility("default")))
+
+// NVTX looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+NVTX_ENTRY int InitializeInjectionNvtx2(FindTable getExportTable) {
   const char *path = std::getenv("NVTX_LISTENER_FILE");
   const auto *callbacks = static_cast<const NvtxExportTableCallbacks *>(
       getExportTable(NVTX_ETID_CALLBACKS));
