@@ -6,6 +6,7 @@
 #include "CudaMemory.h"
 #include "CudaProducts.h"
 #include "CudaStream.h"
+#include "Nvtx.h"
 
 #include "ax/Runtime/Backends.h"
 #include "ax/Runtime/Program.h"
@@ -152,6 +153,7 @@ llvm::Expected<cuda::CardIdentity> cuda::getIdentity(const Device &device) {
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCuda(Backends &backends) {
   backends.devices.add("cuda", {createDevices, Card::count, findTarget});
+  listenForProfiler();
 }
 
 } // namespace ax::rt

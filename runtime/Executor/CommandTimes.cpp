@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Trace.h"
+#include "ax/Runtime/DeviceRates.h"
+
+#include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
 
@@ -47,28 +50,36 @@ void CommandTimes::addStage(int32_t number, int64_t ranks) {
   if (ranks == 0)
     return;
   for (const CommandList &list : stage.lists) {
+    // The group, and the kind, of each request.
     std::vector<int32_t> groupOf;
+    std::vector<std::string> kindOf;
     for (const Command &command : list.commands) {
       CommandTime time;
       time.stage = number;
       time.name = command.name;
       time.what = describe(program, stage, command);
+      time.kind = llvm::StringRef(time.what).split(' ').first.str();
       time.nodes = command.nodes;
       time.bytes = command.bytes;
       time.ranks = ranks;
       const GroupSet *together = nullptr;
       if (const auto *library = std::get_if<LibraryCommand>(&command.body)) {
         time.flops = countFlops(library->desc);
+        time.factors = rateType(library->desc);
       } else if (const auto *collective =
                      std::get_if<CollectiveCommand>(&command.body)) {
         together = &stage.groups[static_cast<size_t>(collective->groupSet)];
         auto request = static_cast<size_t>(collective->request + 1);
         groupOf.resize(std::max(groupOf.size(), request));
-        if (request)
+        kindOf.resize(groupOf.size());
+        if (request) {
           groupOf[request - 1] = collective->groupSet;
+          kindOf[request - 1] = time.kind;
+        }
       } else if (const auto *wait = std::get_if<WaitCommand>(&command.body)) {
         together = &stage.groups[static_cast<size_t>(
             groupOf[static_cast<size_t>(wait->request)])];
+        time.kind = kindOf[static_cast<size_t>(wait->request)];
       }
       time.isExchange = together ||
                         std::holds_alternative<SendCommand>(command.body) ||

@@ -3,6 +3,7 @@
 
 #include "RankExecutor.h"
 
+#include "ax/Runtime/RankOperation.h"
 #include "ax/Support/Error.h"
 
 #include <algorithm>
@@ -143,6 +144,12 @@ llvm::Error RankExecutor::preparePorts() {
 }
 
 llvm::Error RankExecutor::prepareGroups() {
+  std::vector<std::vector<int32_t>> all;
+  for (const StageProgram &each : program.stages)
+    for (const GroupSet &set : each.groups)
+      all.insert(all.end(), set.groups.begin(), set.groups.end());
+  if (llvm::Error error = context.communicator.announceGroups(all))
+    return error;
   for (const GroupSet &set : stage->groups)
     for (const std::vector<int32_t> &ranks : set.groups)
       if (std::find(ranks.begin(), ranks.end(), context.rank) != ranks.end()) {
@@ -153,18 +160,6 @@ llvm::Error RankExecutor::prepareGroups() {
         groups.push_back(std::move(*group));
       }
   return llvm::Error::success();
-}
-
-llvm::Expected<std::unique_ptr<StreamOperation>> RankExecutor::adapt(
-    llvm::Expected<std::unique_ptr<StreamOperation>> onStream,
-    llvm::function_ref<llvm::Expected<std::unique_ptr<Operation>>()> onHost,
-    llvm::ArrayRef<RankOperation::Sizes> sizes) const {
-  if (!onStream || *onStream)
-    return onStream;
-  auto operation = onHost();
-  if (!operation)
-    return operation.takeError();
-  return RankOperation::create(std::move(*operation), context.device, sizes);
 }
 
 llvm::Expected<std::unique_ptr<StreamOperation>>
@@ -179,9 +174,10 @@ RankExecutor::prepareCollective(const CollectiveCommand &command,
       command.reduction >= 0
           ? &program.kernels[static_cast<size_t>(command.reduction)]
           : nullptr;
-  return adapt(
+  return RankOperation::inPlaceOf(
       context.communicator.prepareOnStream(specs, group, name, reduction),
-      [&] { return context.communicator.prepare(specs, group, name); }, sizes);
+      [&] { return context.communicator.prepare(specs, group, name); },
+      context.device, sizes);
 }
 
 llvm::Expected<std::unique_ptr<StreamOperation>>
@@ -193,18 +189,18 @@ RankExecutor::prepareMessage(size_t number, bool isSend) const {
   auto tag = static_cast<int64_t>(number);
   Communicator &comm = context.communicator;
   if (isSend)
-    return adapt(
+    return RankOperation::inPlaceOf(
         comm.prepareSendOnStream(peer, tag, transfer.bytes, transfer.name),
         [&] {
           return comm.prepareSend(peer, tag, transfer.bytes, transfer.name);
         },
-        {{transfer.bytes, 0}});
-  return adapt(
+        context.device, {{transfer.bytes, 0}});
+  return RankOperation::inPlaceOf(
       comm.prepareReceiveOnStream(peer, tag, transfer.bytes, transfer.name),
       [&] {
         return comm.prepareReceive(peer, tag, transfer.bytes, transfer.name);
       },
-      {{0, transfer.bytes}});
+      context.device, {{0, transfer.bytes}});
 }
 
 llvm::Error RankExecutor::prepareTransfers() {

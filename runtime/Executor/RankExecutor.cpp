@@ -3,6 +3,7 @@
 
 #include "RankExecutor.h"
 
+#include "ax/Runtime/ProfilerRange.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -58,6 +59,7 @@ std::string RankExecutor::describeShortly() const {
 }
 
 llvm::Error RankExecutor::start() {
+  ProfilerRange range([&] { return "step " + std::to_string(numEnded + 1); });
   // What is done only once, as loading code, is done in the first step.
   llvm::Error error = graphs && numEnded > 0 ? startCaptured() : startPlain();
   return error ? fail(std::move(error)) : std::move(error);
@@ -146,6 +148,13 @@ llvm::Error RankExecutor::runActions() {
 }
 
 llvm::Error RankExecutor::runAction(const Action &action, const Turn &turn) {
+  ProfilerRange range([&] {
+    const CommandList &list = stage->lists[static_cast<size_t>(action.list)];
+    const std::string &name = list.name.empty() ? stage->name : list.name;
+    return list.isOnceAStep
+               ? name
+               : name + " micro-batch " + std::to_string(action.microBatch);
+  });
   if (llvm::Error error = bindBuffers(action, turn))
     return error;
   auto list = static_cast<size_t>(action.list);
@@ -178,6 +187,7 @@ llvm::Error RankExecutor::runStep(int32_t index, int32_t microBatch) {
   // It goes out when the list has ended.
   if (isOrdered() && isSend(step))
     return llvm::Error::success();
+  ProfilerRange range([&] { return step.command->name; });
   auto number = static_cast<size_t>(index);
   if (llvm::Error error = beginStep(number, microBatch))
     return error;

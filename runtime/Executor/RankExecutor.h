@@ -9,7 +9,6 @@
 #include "HostOp.h"
 #include "ListPorts.h"
 #include "RankContext.h"
-#include "RankOperation.h"
 #include "RankProgress.h"
 #include "RankStreams.h"
 #include "StateStore.h"
@@ -159,12 +158,6 @@ private:
   llvm::Error prepareAll();
   llvm::Error preparePorts();
   llvm::Error prepareGroups();
-  /// What the communicator has prepared for streams; or else, in its place,
-  /// what it prepares for the host.
-  llvm::Expected<std::unique_ptr<StreamOperation>>
-  adapt(llvm::Expected<std::unique_ptr<StreamOperation>> onStream,
-        llvm::function_ref<llvm::Expected<std::unique_ptr<Operation>>()> onHost,
-        llvm::ArrayRef<RankOperation::Sizes> sizes) const;
   llvm::Expected<std::unique_ptr<StreamOperation>>
   prepareCollective(const CollectiveCommand &command,
                     const std::string &name) const;

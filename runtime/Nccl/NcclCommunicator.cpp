@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NcclOperations.h"
+#include "NcclSplits.h"
 
 #include "ax/Runtime/Backends.h"
 #include "ax/Runtime/CudaHandles.h"
@@ -92,12 +93,16 @@ public:
   int32_t getRank() const override { return getHost().getRank(); }
   int32_t getSize() const override { return getHost().getSize(); }
 
+  llvm::Error
+  announceGroups(llvm::ArrayRef<std::vector<int32_t>> groups) override;
   llvm::Expected<std::shared_ptr<Group>>
   createGroup(llvm::ArrayRef<int32_t> ranks) override {
     auto host = getHost().createGroup(ranks);
     if (!host)
       return host.takeError();
     std::shared_ptr<NcclComm> &comm = comms[ranks.vec()];
+    if (!comm && isWhole(ranks, getSize()))
+      comm = all;
     if (!comm) {
       auto id = shareId(rank.world->getLibrary(), getHost(), *host);
       if (!id)
@@ -183,10 +188,43 @@ private:
   }
 
   RankLink rank;
-  /// Of all ranks.
+  /// Of all ranks; null where there is one.
   std::shared_ptr<NcclComm> all;
+  /// By their ranks.
   std::map<std::vector<int32_t>, std::shared_ptr<NcclComm>> comms;
 };
+
+/// All of them are split from the communicator of all ranks, which takes NCCL
+/// no identities, and no meeting beside those connections that there are.
+llvm::Error
+NcclCommunicator::announceGroups(llvm::ArrayRef<std::vector<int32_t>> groups) {
+  std::vector<SplitGroups> splits = findSplits(groups, getSize());
+  if (splits.empty())
+    return llvm::Error::success();
+  // Inside a split only an abort ends the waiting for who does not come: all
+  // are about to be there, or nobody goes.
+  std::vector<int32_t> everybody(static_cast<size_t>(getSize()));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  auto host = getHost().createGroup(everybody);
+  if (!host)
+    return host.takeError();
+  if (llvm::Error error = getHost().barrier(**host))
+    return error;
+  for (const SplitGroups &split : splits) {
+    auto mine = llvm::find_if(split, [&](const std::vector<int32_t> &group) {
+      return llvm::is_contained(group, getRank());
+    });
+    bool isIn = mine != split.end();
+    auto made = rank.link->split(*all, isIn ? *mine : std::vector<int32_t>(),
+                                 isIn ? static_cast<int>(mine - split.begin())
+                                      : NCCL_SPLIT_NOCOLOR);
+    if (!made)
+      return made.takeError();
+    if (isIn)
+      comms[*mine] = std::move(*made);
+  }
+  return llvm::Error::success();
+}
 
 std::unique_ptr<CapturedOperations> NcclCommunicator::endCapture() {
   return std::make_unique<NcclCaptured>(rank);

@@ -19,7 +19,8 @@ NcclLink::~NcclLink() {
   // destroyed; before, it only counts.
   if (!comms.empty())
     llvm::consumeError(cuda::enterCard(device));
-  for (const std::shared_ptr<NcclComm> &comm : comms)
+  // Those that share another one's resources before that.
+  for (const std::shared_ptr<NcclComm> &comm : llvm::reverse(comms))
     if (ncclComm_t handle = comm->handle)
       llvm::consumeError(
           world.getLibrary().call(&Nccl::ncclCommDestroy, handle));
@@ -42,6 +43,9 @@ NcclLink::join(const std::vector<int32_t> &ranks, ncclUniqueId id) {
   comm->attendance = world.getAttendance(ranks);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
+  // What is split from it uses its connections and its memory. That one of them
+  // is aborted with all others is as ranks are stopped in any case.
+  config.splitShare = 1;
   auto index = static_cast<int>(llvm::find(ranks, getRank()) - ranks.begin());
   // In a group the handle comes at its end.
   static_assert(sizeof(comm->handle) == sizeof(ncclComm_t) &&
@@ -53,10 +57,43 @@ NcclLink::join(const std::vector<int32_t> &ranks, ncclUniqueId id) {
         reinterpret_cast<ncclComm_t *>(&comm->handle),
         static_cast<int>(ranks.size()), id, index, &config);
   if (error)
-    return addContext(
-        std::move(error),
-        llvm::formatv("rank {0}, card {1}", getRank(), device.getCard()).str());
+    return addRank(std::move(error));
   std::lock_guard<std::mutex> lock(mutex);
+  comms.push_back(comm);
+  return comm;
+}
+
+llvm::Error NcclLink::addRank(llvm::Error error) const {
+  return addContext(
+      std::move(error),
+      llvm::formatv("rank {0}, card {1}", getRank(), device.getCard()).str());
+}
+
+llvm::Expected<std::shared_ptr<NcclComm>>
+NcclLink::split(const NcclComm &parent, const std::vector<int32_t> &ranks,
+                int color) {
+  std::lock_guard<std::mutex> lock(calling);
+  if (isStopped)
+    return stopError("a split of NCCL's communicator");
+  auto comm = std::make_shared<NcclComm>();
+  auto key = static_cast<int>(llvm::find(ranks, getRank()) - ranks.begin());
+  ncclComm_t handle = nullptr;
+  llvm::Error error = cuda::enterCard(device);
+  if (!error)
+    error = world.getLibrary().call(&Nccl::ncclCommSplit, parent.handle.load(),
+                                    color, key, &handle,
+                                    static_cast<ncclConfig_t *>(nullptr));
+  if (error && world.isAborted()) {
+    llvm::consumeError(std::move(error));
+    return stopError("a split of NCCL's communicator");
+  }
+  if (error)
+    return addRank(std::move(error));
+  if (ranks.empty())
+    return nullptr;
+  comm->handle = handle;
+  comm->attendance = world.getAttendance(ranks);
+  std::lock_guard<std::mutex> guard(mutex);
   comms.push_back(comm);
   return comm;
 }
@@ -264,7 +301,8 @@ void NcclLink::abort(std::chrono::steady_clock::time_point until) {
   while (!lock.try_lock() && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   llvm::consumeError(cuda::enterCard(device));
-  for (const std::shared_ptr<NcclComm> &comm : getComms())
+  std::vector<std::shared_ptr<NcclComm>> all = getComms();
+  for (const std::shared_ptr<NcclComm> &comm : llvm::reverse(all))
     if (ncclComm_t handle = comm->handle.exchange(nullptr))
       llvm::consumeError(world.getLibrary().call(&Nccl::ncclCommAbort, handle));
 }

@@ -69,6 +69,12 @@ public:
   llvm::Expected<std::shared_ptr<NcclComm>>
   join(const std::vector<int32_t> &ranks, ncclUniqueId id);
 
+  /// Takes part in a split of the communicator `parent`, to which all its ranks
+  /// come. Returns the one of `ranks`, this one among them, who share the
+  /// parent's resources; null where there are none.
+  llvm::Expected<std::shared_ptr<NcclComm>>
+  split(const NcclComm &parent, const std::vector<int32_t> &ranks, int color);
+
   /// So much of memory for copies an operation needs.
   void reserveScratch(int64_t bytes) {
     wantedScratch = std::max(wantedScratch, bytes);
@@ -117,6 +123,7 @@ private:
   };
   static constexpr size_t mostIssued = 1024;
 
+  llvm::Error addRank(llvm::Error error) const;
   llvm::Error begin(const std::shared_ptr<const Description> &what,
                     uint64_t &number);
   /// Puts it into the ring, with the mutex held.

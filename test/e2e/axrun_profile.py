@@ -6,6 +6,7 @@ from pathlib import Path
 from _onnx_text import model
 from _training import DIGITS, axrun, compiled, part
 from cases import MODELS, Failed, run, scratch, tool
+from gpu_streams import CUDA
 
 import numpy as np
 import onnx
@@ -50,6 +51,40 @@ def sums(report):
     check(abs(seconds[False] - spent["computing"]) < 1e-6, spent)
     check(abs(seconds[True] - spent["exchanging"] - spent["waiting"]) < 1e-6,
           spent)
+
+
+def ofKinds(report, table):
+    """The sums of each kind, and what they are held against. Returns the kinds."""
+    rates, commands = report["device_rates"], report["commands"]
+    numbers = "".join(f" {rate / 1e9:.2f} GFLOP/s in products of {name},"
+                      for name, rate in rates["flops_per_second"].items())
+    check(table[1] == "%peak: of what the device reaches with nothing else to do:"
+          f"{numbers} {rates['bytes_per_second'] / 1e9:.2f} GB/s in copies", table)
+    head, = (i for i, line in enumerate(table) if line.endswith("  kind"))
+    last, = (i for i, line in enumerate(table) if line.endswith("  computing"))
+    seconds = []
+    for line in table[head + 1:last]:
+        _, percent, _, flops, bytes, peak, kind = line.split()
+        of = [command for command in commands if command["kind"] == kind]
+        seconds.append(sum(command["seconds"] for command in of))
+        times = [(command["executions"], command) for command in of]
+        for shown, name in (flops, "flops"), (bytes, "bytes"):
+            amount = sum(count * command[name] for count, command in times)
+            check(shown == (f"{amount / seconds[-1] / 1e9:.2f}" if amount else "-"),
+                  (line, amount))
+        least = sum(count * max(
+            command["bytes"] / rates["bytes_per_second"],
+            command["flops"] / rates["flops_per_second"]["f32"])
+            for count, command in times if not command["exchange"])
+        check(peak == (f"{100 * least / seconds[-1]:.1f}" if least else "-"),
+              (line, least))
+        check(percent == f"{100 * seconds[-1] / report['rank_seconds']['total']:.1f}",
+              line)
+    check(seconds == sorted(seconds, reverse=True), table)
+    found = [line.split()[-1] for line in table[head + 1:last]]
+    check(len(set(found)) == len(found) and
+          set(found) == {command["kind"] for command in commands}, found)
+    return set(found)
 
 
 def convolutional():
@@ -110,7 +145,7 @@ def namesOfAKernel():
                                 "--random-inputs=1", "--profile")
         nodes = [command["nodes"] for command in report["commands"]]
         check(nodes == [names], nodes)
-        row = table[2]
+        row = table[3]
         check(row.split("  ")[-1] ==
               "...a/very/long/name/of/its/own/step0, step1, step2, step3 +7", row)
 
@@ -129,10 +164,13 @@ def ofRanks():
             check(command["nodes"] or command["what"].startswith("wait")
                   or " stage " in command["what"], command)
             check(command["executions"] == 2 * 2 * 10, command)
-        kinds = [line.split()[3] for line in table if "nodes" in line]
-        check(kinds == ["GFLOP/s", "waiting"], table)
+        heads = [line.split()[3] for line in table if "nodes" in line]
+        check(heads == ["GFLOP/s", "waiting"], table)
         check(sum("others" in line for line in table) == 2, table)
-        check(len(table) == 1 + 2 * (1 + 3 + 1) + 5, table)
+        kinds = ofKinds(report, table)
+        check({"matmul", "all_reduce", "send", "recv"} <= kinds, kinds)
+        check("wait" not in kinds, kinds)
+        check(len(table) == 2 + 2 * (1 + 3 + 1) + 1 + len(kinds) + 5, table)
         trace = json.loads(Path(f"{folder}/trace.json").read_text())
         names = {node for event in trace["traceEvents"]
                  for node in event["args"].get("nodes", [])}
@@ -164,6 +202,29 @@ def ofTraining():
         check(not any("others" in line for line in table), table)
 
 
+def onGpu():
+    """Of the card, and by its events; of factors of 16 bits their own rate."""
+    with scratch() as folder:
+        np.savez(f"{folder}/data.npz", **part("train", slice(0, 100)))
+        made = compiled(folder, "--precision=bf16")
+        done = axrun(made, "--data", f"{folder}/data.npz", "--steps=2",
+                     "--profile", "--quiet", "--json", f"{folder}/report.json",
+                     env=CUDA)
+        report = json.loads(Path(f"{folder}/report.json").read_text())
+        rates = report["device_rates"]["flops_per_second"]
+        check("bf16" in rates and min(rates.values()) > 0, rates)
+        check(" GFLOP/s in products of bf16," in done.stdout, done.stdout)
+        products = [line for line in done.stdout.splitlines()
+                    if "  matmul " in line]
+        check(products and all(line.split()[5] != "-" for line in products),
+              products)
+        done = axrun(made, "--data", f"{folder}/data.npz", "--steps=2",
+                     "--profile", "--quiet", expect=8,
+                     env=CUDA | {"SIMGPU_FAIL": "cuMemcpyDtoDAsync:1:700"})
+        check(done.stderr.startswith("axrun: error: cuMemcpyDtoDAsync"),
+              done.stderr)
+
+
 def refused():
     with scratch() as folder:
         made = compiled(folder)
@@ -184,4 +245,5 @@ def cases(every):
     yield "names of a kernel", namesOfAKernel
     yield "of ranks", ofRanks
     yield "of training", ofTraining
+    yield "on a GPU", onGpu
     yield "refused", refused

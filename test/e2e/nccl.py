@@ -127,7 +127,25 @@ def refused(says, *flags, environment=CUDA):
             raise Failed(f"expected: {says}\ngot: {done.stderr}")
 
 
+def splits(flags, numSplits):
+    """Groups are split from the communicator of all ranks: those that have no rank in
+    common at once. Of a mesh those are of one axis, of the other, and of all ranks in
+    another order."""
+    with scratch() as folder:
+        counts = Path(f"{folder}/counts")
+        axrun(plan(folder, *flags), "--data", f"{folder}/data.npz", "--steps=1",
+              "--comm=nccl", env=CUDA | {"SIMGPU_COUNTS": str(counts)})
+        called = dict(line.split() for line in counts.read_text().splitlines())
+        found = [int(called.get(name, 0))
+                 for name in ("ncclCommInitRankConfig", "ncclCommSplit")]
+        if found != [4, 4 * numSplits]:
+            raise Failed(found)
+
+
 def cases(every):
+    yield "splits of stages", splits, ["--pp=2", "--dp=2", "--micro-batches=2"], 1
+    yield "splits of a mesh", splits, ["--dp=2", "--tp=2", "--zero=1"], 3
+    yield "no splits", splits, ["--dp=4"], 0
     for case in product(SCHEDULES, (2, 4), (1, 2), (1, 4, 8)):
         schedule, stages, tensor, microBatches = case
         if microBatches == 1 and schedule != "1f1b":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ax-collectives: the table of both communicators, and what it refuses."""
 from _mpirun import USAGE, launch
+from cards import onCards
 from cases import Failed, run, tool
 
 CASES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all",
@@ -29,6 +30,18 @@ def processes(ranks):
     check(launch(ranks, tool("ax-collectives"), "--peer", *SIZES).stdout, 11)
 
 
+def ofCards(comm):
+    """Over NCCL, or by way of the host."""
+    check(onCards(launch, {}, 2, tool("ax-collectives"), "--device=cuda", *comm,
+                  *SIZES).stdout, 7)
+
+
+def refusesProcesses(text, *flags):
+    done = launch(2, tool("ax-collectives"), *flags, expect=USAGE)
+    if text not in done.stderr:
+        raise Failed(done.stderr)
+
+
 def refuses(text, *flags):
     done = run(tool("ax-collectives"), *flags, expect=USAGE)
     if text not in done.stderr:
@@ -39,6 +52,14 @@ def cases(every):
     for ranks in (1, 2, 4):
         yield f"{ranks} threads", threads, ranks
         yield f"{ranks} processes", processes, ranks
+    yield "cards of processes, nccl", ofCards, ["--comm=nccl"]
+    yield "cards of processes, mpi", ofCards, []
+    yield ("ranks of processes", refusesProcesses,
+           "--ranks has no use in this run: it is for ranks that are threads, and a "
+           "launcher has started processes", "--ranks=2")
+    yield ("threads of processes", refusesProcesses,
+           "--comm=local is for ranks that are threads, and a launcher has started "
+           "processes: leave it out", "--comm=local")
     yield ("too many ranks", refuses, "--ranks=65: expected 1 to 64",
            "--ranks=65")
     yield ("what is no flag", refuses, "'more' is no flag", "more")

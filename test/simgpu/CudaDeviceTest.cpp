@@ -3,6 +3,7 @@
 
 #include "SimulatedBackend.h"
 
+#include "ax/Runtime/DeviceRates.h"
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 
@@ -128,6 +129,27 @@ TEST(CudaDeviceTest, SaysWhenFreeMemoryIsNotKnown) {
   EXPECT_EQ(describeError(devices[0]->allocate(101).takeError()).message,
             "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n"
             "cuMemGetInfo: CUDA_ERROR_UNKNOWN: unknown");
+}
+
+// Of memory there is enough for the first products, or for none.
+TEST(CudaDeviceTest, WhatDoesNotFitHasNoRate) {
+  for (auto [memory, products] : {std::pair("500000", 1u), {"300000", 0u}}) {
+    startSimgpu({{"MEMORY", memory}});
+    Devices devices = llvm::cantFail(createCuda());
+    DeviceRates rates =
+        llvm::cantFail(measureRates(*devices.front(), {DType::F32}));
+    EXPECT_EQ(rates.flopsPerSecond.size(), products) << memory;
+    EXPECT_EQ(rates.bytesPerSecond, 0);
+  }
+}
+
+TEST(CudaDeviceTest, RatesEndWithTheDevice) {
+  startSimgpu({{"FAIL", "cuMemcpyDtoDAsync:1:700"}});
+  Devices devices = llvm::cantFail(createCuda());
+  EXPECT_EQ(
+      describeError(measureRates(*devices.front(), {}).takeError()).message,
+      "cuMemcpyDtoDAsync: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory "
+      "access was encountered");
 }
 
 TEST(CudaDeviceTest, RanksShareACard) {

@@ -84,6 +84,10 @@ public:
 
   int32_t getRank() const override { return inner.getRank(); }
   int32_t getSize() const override { return inner.getSize(); }
+  llvm::Error
+  announceGroups(llvm::ArrayRef<std::vector<int32_t>> groups) override {
+    return inner.announceGroups(groups);
+  }
   llvm::Expected<std::shared_ptr<Group>>
   createGroup(llvm::ArrayRef<int32_t> ranks) override {
     return inner.createGroup(ranks);

@@ -5,10 +5,23 @@ include "ax/Support/Flags.td"
 
 def help1_measuring : Section<
   "Measuring", "mpirun -np 2 ax-collectives --peer --min-bytes=4096">;
+def help2_ranks : Section<
+  "Ranks", "ax-collectives --ranks=8 --device=cuda --comm=nccl">;
 
+defm device : Value<
+  "device", "NAME", "Whose memory is exchanged: cpu, or cuda", help2_ranks,
+  [Common]>;
+defm devices : Value<
+  "devices", "CARD,..",
+  "Which card each rank has; without it rank i card i, and of fewer cards "
+  "neighbours share one", help2_ranks, [Common]>;
+defm comm : Value<
+  "comm", "NAME",
+  "How ranks communicate (local, or mpi where mpirun has started several "
+  "processes; nccl, between cards)", help2_ranks, [Common], "local,mpi,nccl">;
 defm ranks : Value<
   "ranks", "N", "Ranks that are threads, without a launcher (2)",
-  help1_measuring, [Natural, Common]>;
+  help2_ranks, [Natural, Common]>;
 defm min_bytes : Value<
   "min-bytes", "N", "The smallest size (64); the next is 4 times as large",
   help1_measuring, [Natural, Common]>;

@@ -6,6 +6,7 @@
 #include "Cases.h"
 
 #include "ax/Runtime/Communicator.h"
+#include "ax/Runtime/Program.h"
 
 namespace ax {
 
@@ -20,16 +21,24 @@ public:
   virtual llvm::Error run() = 0;
 };
 
+/// What adds up on a device (rt::CollectiveCommand); null where that is others'
+/// business.
+struct Reductions {
+  std::shared_ptr<const rt::Kernel> allReduce, reduceScatter;
+};
+
 struct MeasureOptions {
   int64_t minBytes = 0, maxBytes = 0;
   int32_t rounds = 5;
-  /// Null: nothing beside.
+  Reductions reductions;
+  /// Null: nothing beside. Else the device works on the host's memory.
   Peer *peer = nullptr;
 };
 
-/// Prints a table, on rank 0; every rank calls it. A Differs error where values
-/// are wrong.
-llvm::Error measureAll(rt::Communicator &comm, const MeasureOptions &options);
+/// Exchanges what is in memory of the rank's device, and prints a table, on
+/// rank 0; every rank calls it. A Differs error where values are wrong.
+llvm::Error measureAll(rt::Communicator &comm, rt::Device &device,
+                       const MeasureOptions &options);
 
 } // namespace ax
 

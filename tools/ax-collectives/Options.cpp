@@ -16,10 +16,51 @@ namespace {
 llvm::Error usage(const llvm::Twine &message) {
   return makeError(ExitCode::Usage, message);
 }
+
+/// A flag that would change nothing is a slip.
+llvm::Error checkUses(const CommandLine &flags,
+                      const rt::BackendOptions &backends, bool isProcess) {
+  bool isOnHost = backends.device == "cpu";
+  auto idle = [](llvm::StringRef flag, llvm::StringRef use) {
+    return usage(flag + " has no use in this run: it is for " + use);
+  };
+  if (isProcess && flags.has(OPT_ranks))
+    return idle("--ranks",
+                "ranks that are threads, and a launcher has started processes");
+  if (isOnHost && flags.has(OPT_devices))
+    return idle("--devices", "--device=cuda");
+  if (!isOnHost && flags.isOn(OPT_peer))
+    return idle("--peer", "--device=cpu");
+  const std::string &comm = backends.communicator;
+  if (isProcess && comm == "local")
+    return usage("--comm=local is for ranks that are threads, and a launcher "
+                 "has started processes: leave it out");
+  if (!isProcess && comm == "mpi")
+    return usage("--comm=mpi is for processes that mpirun starts: leave it "
+                 "out");
+  return llvm::Error::success();
+}
+
+llvm::Error readBackends(const CommandLine &flags, bool isProcess,
+                         rt::BackendOptions &backends) {
+  backends.communicator = isProcess ? "mpi" : "local";
+  // Nothing is computed in another device's place.
+  backends.host.clear();
+  backends.timeout = std::chrono::minutes(1);
+  flags.read(OPT_device, backends.device);
+  flags.read(OPT_comm, backends.communicator);
+  if (flags.has(OPT_devices)) {
+    auto cards = rt::parseCards(flags.text(OPT_devices));
+    if (!cards)
+      return cards.takeError();
+    backends.cards = std::move(*cards);
+  }
+  return checkUses(flags, backends, isProcess);
+}
 } // namespace
 
-llvm::Expected<CollectivesOptions> ax::parseCollectivesOptions(int argc,
-                                                               char **argv) {
+llvm::Expected<CollectivesOptions>
+ax::parseCollectivesOptions(int argc, char **argv, bool isProcess) {
   FlagTable table(
       "ax-collectives",
       "says how fast collectives are, of ranks that are threads or, "
@@ -30,6 +71,9 @@ llvm::Expected<CollectivesOptions> ax::parseCollectivesOptions(int argc,
     return flags.takeError();
   if (!flags->getInputs().empty())
     return usage("'" + flags->getInputs().front() + "' is no flag");
+  CollectivesOptions options;
+  if (llvm::Error error = readBackends(*flags, isProcess, options.backends))
+    return error;
   constexpr uint64_t mostRanks = 64, mostBytes = uint64_t(1) << 40,
                      mostRounds = 1 << 20;
   uint64_t numRanks = 2, minBytes = 64, maxBytes = 64 << 20, rounds = 20;
@@ -43,11 +87,23 @@ llvm::Expected<CollectivesOptions> ax::parseCollectivesOptions(int argc,
   maxBytes = std::min(maxBytes, mostBytes);
   if (minBytes < 4 || minBytes > maxBytes || rounds < 1)
     return usage("sizes are 4 bytes or more, and there is a round");
-  CollectivesOptions options;
   options.numRanks = static_cast<int32_t>(numRanks);
   options.measure.minBytes = static_cast<int64_t>(minBytes);
   options.measure.maxBytes = static_cast<int64_t>(maxBytes);
   options.measure.rounds = static_cast<int32_t>(std::min(rounds, mostRounds));
   options.withPeer = flags->isOn(OPT_peer);
   return options;
+}
+
+llvm::Error ax::checkCards(const CollectivesOptions &options,
+                           int32_t numRanks) {
+  auto numCards = static_cast<int32_t>(options.backends.cards.size());
+  if (numCards == 0 || numCards == numRanks)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "--devices has {0} card{1}, and there {2} {3} rank{4}: "
+                    "give one for each rank",
+                    numCards, numCards == 1 ? "" : "s",
+                    numRanks == 1 ? "is" : "are", numRanks,
+                    numRanks == 1 ? "" : "s");
 }

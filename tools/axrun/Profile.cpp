@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Profile.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 
 #include <algorithm>
@@ -28,11 +29,16 @@ public:
 private:
   void printCommands(bool exchanges);
   void printRow(const rt::CommandTime &command);
+  void printKinds();
+  void printDeviceRates();
+  /// How long it takes the device at least to do so much.
+  double leastSeconds(const rt::CommandTime &command) const;
   /// Milliseconds and percent of something that all ranks together did for so
   /// long, and those of them that do it.
   void printTime(double seconds, double ofRanks);
   void printSum(double seconds, llvm::StringRef what);
   void printRate(double amount, double seconds);
+  void printPeak(double least, double seconds);
 
   const rt::Program &program;
   std::vector<rt::CommandTime> times;
@@ -44,6 +50,10 @@ private:
 };
 
 } // namespace
+
+static double secondsOf(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 /// The end of a name tells more than its beginning.
 static std::string shorten(llvm::StringRef name, size_t width) {
@@ -84,21 +94,35 @@ void ProfileTable::printRate(double amount, double seconds) {
     os << "        -";
 }
 
+void ProfileTable::printPeak(double least, double seconds) {
+  if (least > 0 && seconds > 0)
+    os << llvm::format(" %6.1f", 100 * least / seconds);
+  else
+    os << "      -";
+}
+
+double ProfileTable::leastSeconds(const rt::CommandTime &command) const {
+  if (!measurement.rates)
+    return 0;
+  return static_cast<double>(command.executions) *
+         measurement.rates->leastSeconds(command.flops, command.factors,
+                                         command.bytes);
+}
+
 void ProfileTable::printRow(const rt::CommandTime &command) {
-  auto seconds = [](std::chrono::nanoseconds time) {
-    return std::chrono::duration<double>(time).count();
-  };
-  double total = seconds(command.total),
+  double total = secondsOf(command.total),
          ofRanks = static_cast<double>(command.ranks),
          executions = static_cast<double>(command.executions);
   printTime(total, ofRanks);
   os << llvm::format(" %6.6g", executions / (runs * ofRanks));
   if (command.isExchange)
     os << llvm::format(" %8.3f",
-                       1e3 * seconds(command.waiting) / (runs * ofRanks));
+                       1e3 * secondsOf(command.waiting) / (runs * ofRanks));
   else
     printRate(static_cast<double>(command.flops) * executions, total);
   printRate(static_cast<double>(command.bytes) * executions, total);
+  if (!command.isExchange)
+    printPeak(leastSeconds(command), total);
   if (program.stages.size() > 1)
     os << llvm::format(" %5d", command.stage);
   std::string what = command.what;
@@ -121,8 +145,9 @@ void ProfileTable::printCommands(bool exchanges) {
   std::stable_sort(rows.begin(), rows.end(), [](const auto *a, const auto *b) {
     return a->total > b->total;
   });
-  os << "        ms      %  calls " << (exchanges ? " waiting" : " GFLOP/s")
-     << "     GB/s" << (program.stages.size() > 1 ? " stage" : "") << "  "
+  os << "        ms      %  calls "
+     << (exchanges ? " waiting     GB/s" : " GFLOP/s     GB/s  %peak")
+     << (program.stages.size() > 1 ? " stage" : "") << "  "
      << (exchanges ? "exchange" : "computation")
      << std::string(whatWidth - (exchanges ? 8 : 11), ' ') << "  nodes\n";
   std::chrono::nanoseconds others{0};
@@ -132,8 +157,55 @@ void ProfileTable::printCommands(bool exchanges) {
     else
       others += rows[i]->total;
   if (rows.size() > lines)
-    printSum(std::chrono::duration<double>(others).count(),
+    printSum(secondsOf(others),
              std::to_string(rows.size() - lines) + " others");
+}
+
+/// Sums of commands of one kind.
+void ProfileTable::printKinds() {
+  struct Sum {
+    std::string kind;
+    double seconds = 0, executions = 0, flops = 0, bytes = 0, least = 0;
+  };
+  std::vector<Sum> sums;
+  for (const rt::CommandTime &command : times) {
+    if (command.executions == 0)
+      continue;
+    auto sum = llvm::find_if(
+        sums, [&](const Sum &other) { return other.kind == command.kind; });
+    if (sum == sums.end())
+      sum = sums.insert(sum, Sum{command.kind});
+    auto executions = static_cast<double>(command.executions);
+    sum->seconds += secondsOf(command.total);
+    sum->executions += executions;
+    sum->flops += executions * static_cast<double>(command.flops);
+    sum->bytes += executions * static_cast<double>(command.bytes);
+    if (!command.isExchange)
+      sum->least += leastSeconds(command);
+  }
+  llvm::stable_sort(
+      sums, [](const Sum &a, const Sum &b) { return a.seconds > b.seconds; });
+  os << "        ms      %  calls  GFLOP/s     GB/s  %peak  kind\n";
+  for (const Sum &sum : sums) {
+    printTime(sum.seconds, ranks);
+    os << llvm::format(" %6.6g", sum.executions / (runs * ranks));
+    printRate(sum.flops, sum.seconds);
+    printRate(sum.bytes, sum.seconds);
+    printPeak(sum.least, sum.seconds);
+    os << "  " << sum.kind << '\n';
+  }
+}
+
+/// What stands under %peak is held against.
+void ProfileTable::printDeviceRates() {
+  if (!measurement.rates)
+    return;
+  os << "%peak: of what the device reaches with nothing else to do:";
+  for (auto [type, rate] : measurement.rates->flopsPerSecond)
+    os << llvm::format(" %.2f GFLOP/s in products of %s,", 1e-9 * rate,
+                       toString(type));
+  os << llvm::format(" %.2f GB/s in copies\n",
+                     1e-9 * measurement.rates->bytesPerSecond);
 }
 
 void ProfileTable::printSum(double seconds, llvm::StringRef what) {
@@ -148,8 +220,10 @@ void ProfileTable::print() {
   os << count(measurement.times.size(), "run") << " on "
      << count(static_cast<size_t>(program.mesh.numRanks()), "rank")
      << "; ms: of a run, mean of the ranks that do it; %: of all ranks' time\n";
+  printDeviceRates();
   printCommands(/*exchanges=*/false);
   printCommands(/*exchanges=*/true);
+  printKinds();
   printSum(spent.computing, "computing");
   printSum(spent.exchanging, "exchanging");
   printSum(spent.waiting, "waiting for other ranks");

@@ -11,7 +11,7 @@ namespace ax {
 
 /// A table of the commands of the runs that were measured and traced, the
 /// longest first, computations apart from exchanges: at most `lines` of each;
-/// 0: all. What they come to stands below.
+/// 0: all. What each kind of them comes to stands below, and what all do.
 void printProfile(const rt::Executor &executor, const Measurement &measurement,
                   int64_t lines, llvm::raw_ostream &os);
 

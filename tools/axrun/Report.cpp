@@ -89,6 +89,14 @@ std::string ax::describe(llvm::StringRef name, const HostTensor &tensor) {
   return text;
 }
 
+static llvm::json::Value ratesToJSON(const rt::DeviceRates &rates) {
+  llvm::json::Object products;
+  for (auto [type, rate] : rates.flopsPerSecond)
+    products[toString(type)] = rate;
+  return llvm::json::Object{{"flops_per_second", std::move(products)},
+                            {"bytes_per_second", rates.bytesPerSecond}};
+}
+
 std::string ax::toJSON(const Measurement &measurement,
                        const rt::Executor &executor) {
   const rt::Program &program = executor.getProgram();
@@ -115,6 +123,7 @@ std::string ax::toJSON(const Measurement &measurement,
         llvm::json::Object{{"stage", command.stage},
                            {"name", llvm::json::fixUTF8(command.name)},
                            {"what", llvm::json::fixUTF8(command.what)},
+                           {"kind", command.kind},
                            {"nodes", std::move(nodes)},
                            {"exchange", command.isExchange},
                            {"flops", command.flops},
@@ -149,6 +158,8 @@ std::string ax::toJSON(const Measurement &measurement,
   }
   if (measurement.bubble)
     report["bubble"] = *measurement.bubble;
+  if (measurement.rates)
+    report["device_rates"] = ratesToJSON(*measurement.rates);
   std::string text;
   llvm::raw_string_ostream(text)
       << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(report)));

@@ -5,6 +5,8 @@
 
 #include "Options.h"
 
+#include "ax/Runtime/DeviceRates.h"
+
 namespace ax {
 
 struct Measurement {
@@ -17,6 +19,8 @@ struct Measurement {
   /// The part of the time that ranks waited, where a pipeline was traced;
   /// writeReports finds it.
   std::optional<double> bubble;
+  /// What commands are held against.
+  std::optional<rt::DeviceRates> rates;
 };
 
 /// What all ranks together did with their time in the runs that were measured,

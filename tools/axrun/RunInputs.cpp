@@ -3,6 +3,7 @@
 #include "Actions.h"
 #include "Agree.h"
 #include "Inputs.h"
+#include "Rates.h"
 #include "Report.h"
 
 #include "ax/Runtime/Agreement.h"
@@ -92,9 +93,13 @@ llvm::Expected<int> ax::runInputs(const Task &task) {
   if (llvm::Error error =
           rt::agree(world, "expected outputs", expected.takeError()))
     return error;
+  auto rates = measureRates(options, program);
+  if (!rates)
+    return rates.takeError();
   if (llvm::Error error = task.session.start())
     return error;
   Measurement measurement;
+  measurement.rates = std::move(*rates);
   measurement.loadSeconds = task.secondsSinceBegin();
 
   rt::Executor &executor = task.session.getExecutor();

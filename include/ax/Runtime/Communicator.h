@@ -116,6 +116,12 @@ public:
   virtual int32_t getRank() const = 0;
   virtual int32_t getSize() const = 0;
 
+  /// Tells which groups will be made, of whatever ranks; a hint. All ranks of
+  /// the communicator make the call with the same groups, in the same order,
+  /// before they make one of them. It may wait for them, and ends as an
+  /// operation's wait does.
+  virtual llvm::Error
+  announceGroups(llvm::ArrayRef<std::vector<int32_t>> groups);
   /// `ranks` are distinct and include this one. Every one of them makes the
   /// call; two ranks make those of the groups they share in the same order.
   /// Where it waits for them, it ends as an operation's wait does.

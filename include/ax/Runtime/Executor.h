@@ -104,6 +104,9 @@ struct CommandTime {
   int32_t stage = 0;
   std::string name;
   std::string what;
+  /// What `what` begins with: `matmul`, `kernel`, `all_reduce`. That of a wait
+  /// is the collective's.
+  std::string kind;
   std::vector<std::string> nodes;
   /// Whether other ranks take part in it: it is a collective, its wait, or a
   /// transfer.
@@ -111,6 +114,8 @@ struct CommandTime {
   /// What one execution on one rank does and moves.
   int64_t flops = 0;
   int64_t bytes = 0;
+  /// By the rate of which type the operations are judged (rateType).
+  std::optional<DType> factors;
   /// How many of the ranks that were asked do it, and how often all of them
   /// together did.
   int64_t ranks = 0;

@@ -151,7 +151,7 @@ static ncclResult_t findFault() {
 
 bool Batch::isReady(const std::vector<unsigned char *> &places) {
   std::lock_guard<std::mutex> lock(globalMutex());
-  if (comm->isAborted)
+  if (*comm->isAborted)
     return true;
   if (!isOnCard) {
     const Batch *&user = users()[comm->context];

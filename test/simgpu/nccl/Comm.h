@@ -15,9 +15,15 @@ namespace simnccl {
 struct Comm {
   std::shared_ptr<Table> table;
   int rank = 0;
-  /// The number of the context that it was made in.
-  uint64_t context = 0;
-  bool isAborted = false;
+  ncclUniqueId id = {};
+  /// The number of the context that it was made in, and of the card among all
+  /// of the host.
+  uint64_t context = 0, card = 0;
+  /// Of those that share resources the abort of one is that of all.
+  std::shared_ptr<bool> isAborted = std::make_shared<bool>(false);
+  /// Whether those that are split from it share its resources.
+  bool splitShares = false;
+  uint64_t numSplits = 0;
   /// What ncclCommGetAsyncError says.
   ncclResult_t fault = ncclSuccess;
   uint64_t numCollectives = 0;

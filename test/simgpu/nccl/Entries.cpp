@@ -66,18 +66,54 @@ uint64_t numberOf(const void *address) {
   return reinterpret_cast<uintptr_t>(address);
 }
 
-/// How long a rank waits for others to join.
+/// How long a rank waits for others that make communicators with it.
 constexpr std::chrono::seconds joinPatience(20);
 
-ncclResult_t awaitJoined(const std::shared_ptr<Comm> &comm) {
+template <typename Condition>
+ncclResult_t await(const Comm &comm, Condition areThere, const char *why) {
   auto begin = std::chrono::steady_clock::now();
-  while (true) {
-    if (comm->table->areAllThere())
-      return ncclSuccess;
+  while (!areThere()) {
+    {
+      std::lock_guard<std::mutex> lock(globalMutex());
+      if (*comm.isAborted)
+        return refuse(ncclInternalError, "the communicator was aborted");
+    }
     if (std::chrono::steady_clock::now() - begin > joinPatience)
-      return refuse(ncclSystemError, "not all ranks have joined");
+      return refuse(ncclSystemError, why);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  return ncclSuccess;
+}
+
+ncclResult_t awaitJoined(const std::shared_ptr<Comm> &comm) {
+  return await(
+      *comm, [&] { return comm->table->areAllThere(); },
+      "not all ranks have joined");
+}
+
+/// Makes the communicator of an identity, with what it has already, and waits
+/// for its other ranks.
+ncclResult_t join(const std::shared_ptr<Comm> &comm, const ncclUniqueId &id,
+                  int size, int rank, ncclComm_t *handle) {
+  comm->id = id;
+  comm->table = Table::open(id, size);
+  if (!comm->table)
+    return refuse(ncclSystemError, "there is no shared memory");
+  if (comm->table->getSize() != size)
+    return refuse(ncclInvalidUsage, "others are of another number");
+  std::string why = comm->table->join(rank, comm->card);
+  if (!why.empty())
+    return refuse(ncclInvalidUsage, why);
+  comm->rank = rank;
+  {
+    std::lock_guard<std::mutex> lock(globalMutex());
+    *handle = reinterpret_cast<ncclComm_t>(comm.get());
+    comms()[*handle] = comm;
+  }
+  if (group.depth == 0)
+    return awaitJoined(comm);
+  group.joining.push_back(comm);
+  return ncclSuccess;
 }
 
 /// The call's number among those that it is to meet in order.
@@ -158,7 +194,7 @@ ncclResult_t endGroup() {
 }
 
 ncclResult_t checkCall(const Pending &call, uint64_t context) {
-  if (call.comm->isAborted)
+  if (*call.comm->isAborted)
     return refuse(ncclInvalidUsage, "the communicator was aborted");
   if (call.comm->context != context)
     return refuse(ncclInvalidUsage,
@@ -244,31 +280,90 @@ SIMNCCL_ENTRY ncclResult_t ncclCommInitRankConfig(ncclComm_t *handle, int size,
   if (size < 1 || size > mostRanks || rank < 0 || rank >= size)
     return refuse(ncclInvalidArgument, "there is no such rank");
   auto comm = std::make_shared<Comm>();
-  comm->table = Table::open(id, size);
-  if (!comm->table)
-    return refuse(ncclSystemError, "there is no shared memory");
-  if (comm->table->getSize() != size)
-    return refuse(ncclInvalidUsage, "others are of another number");
   // Cards of processes are not told apart by their contexts alone; those that
   // may share one are as if each had its own.
   static std::atomic<uint64_t> numShared{0};
   uint64_t card =
       std::getenv("NCCL_MULTI_RANK_GPU_ENABLE") ? ++numShared << 56 : context;
-  std::string why =
-      comm->table->join(rank, static_cast<uint64_t>(getpid()) << 24 ^ card);
-  if (!why.empty())
-    return refuse(ncclInvalidUsage, why);
-  comm->rank = rank;
+  comm->card = static_cast<uint64_t>(getpid()) << 24 ^ card;
   comm->context = context;
-  {
-    std::lock_guard<std::mutex> lock(globalMutex());
-    *handle = reinterpret_cast<ncclComm_t>(comm.get());
-    comms()[*handle] = comm;
+  comm->splitShares = config && config->splitShare == 1;
+  return join(comm, id, size, rank, handle);
+}
+
+/// The identity of those with this color in a parent's split.
+static ncclUniqueId idOfSplit(const Comm &parent, int color) {
+  ncclUniqueId id = {};
+  for (uint64_t half = 0; half < 2; ++half) {
+    uint64_t hash = 14695981039346656037ULL + half;
+    auto add = [&](const void *data, size_t size) {
+      for (size_t i = 0; i < size; ++i)
+        hash = (hash ^ static_cast<const unsigned char *>(data)[i]) *
+               1099511628211ULL;
+    };
+    add(parent.id.internal, 16);
+    add(&parent.numSplits, sizeof(parent.numSplits));
+    add(&color, sizeof(color));
+    std::memcpy(id.internal + 8 * half, &hash, sizeof(hash));
   }
-  if (group.depth == 0)
-    return awaitJoined(comm);
-  group.joining.push_back(comm);
-  return ncclSuccess;
+  return id;
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
+                                         ncclComm_t *made,
+                                         ncclConfig_t *config) {
+  uint64_t context = 0;
+  if (ncclResult_t result = enter("ncclCommSplit", &context))
+    return result;
+  *made = nullptr;
+  std::shared_ptr<Comm> parent = findComm(handle);
+  if (!parent)
+    return refuse(ncclInvalidArgument, "there is no such communicator");
+  if (parent->context != context)
+    return refuse(ncclInvalidUsage,
+                  "the communicator is of another context than the thread's");
+  if (config || group.depth > 0 || (color < 0 && color != NCCL_SPLIT_NOCOLOR))
+    return refuse(ncclInvalidArgument, "that is not known here of splits");
+  // All ranks of the parent come to each of its splits.
+  Table &table = *parent->table;
+  uint64_t number = ++parent->numSplits;
+  auto await = [&](std::atomic<uint64_t> Split::*count, uint64_t least) {
+    return ::await(
+        *parent,
+        [&] {
+          for (int rank = 0; rank < table.getSize(); ++rank)
+            if (table.getSplit(rank).*count < least)
+              return false;
+          return true;
+        },
+        "not all ranks have come to the split");
+  };
+  if (ncclResult_t result = await(&Split::numTaken, number - 1))
+    return result;
+  Split &mine = table.getSplit(parent->rank);
+  mine.color = color;
+  mine.key = key;
+  mine.numGiven = number;
+  if (ncclResult_t result = await(&Split::numGiven, number))
+    return result;
+  std::vector<std::pair<int, int>> members;
+  for (int rank = 0; rank < table.getSize(); ++rank)
+    if (table.getSplit(rank).color == color)
+      members.emplace_back(table.getSplit(rank).key, rank);
+  mine.numTaken = number;
+  if (color == NCCL_SPLIT_NOCOLOR)
+    return ncclSuccess;
+  std::sort(members.begin(), members.end());
+  auto place =
+      std::find(members.begin(), members.end(), std::pair(key, parent->rank));
+  auto comm = std::make_shared<Comm>();
+  comm->card = parent->card;
+  comm->context = context;
+  comm->splitShares = parent->splitShares;
+  if (parent->splitShares)
+    comm->isAborted = parent->isAborted;
+  return join(comm, idOfSplit(*parent, color), static_cast<int>(members.size()),
+              static_cast<int>(place - members.begin()), made);
 }
 
 /// Takes the handle away; null where there is none.
@@ -300,7 +395,7 @@ SIMNCCL_ENTRY ncclResult_t ncclCommAbort(ncclComm_t handle) {
   if (!comm)
     return refuse(ncclInvalidArgument, "there is no such communicator");
   std::lock_guard<std::mutex> lock(globalMutex());
-  comm->isAborted = true;
+  *comm->isAborted = true;
   return ncclSuccess;
 }
 

@@ -51,6 +51,13 @@ struct Place {
   Shape shape;
 };
 
+/// What a rank says in splits of a communicator, one after another: `numGiven`
+/// of them, of which the last is there; it has read `numTaken` of all ranks'.
+struct Split {
+  std::atomic<uint64_t> numGiven{0}, numTaken{0};
+  int color = 0, key = 0;
+};
+
 class Table {
 public:
   /// The table of an identity, which the first one makes; null where it cannot.
@@ -65,6 +72,7 @@ public:
 
   Place &getCollective(int rank) { return head->collectives[rank]; }
   Place &getMessages(int from, int to) { return head->messages[from][to]; }
+  Split &getSplit(int rank) { return head->splits[rank]; }
   unsigned char *getData(int rank) { return dataOf(rank); }
   unsigned char *getData(int from, int to) {
     return dataOf(mostRanks + from * mostRanks + to);
@@ -77,6 +85,7 @@ private:
     std::atomic<uint64_t> cards[mostRanks];
     Place collectives[mostRanks];
     Place messages[mostRanks][mostRanks];
+    Split splits[mostRanks];
   };
   static constexpr size_t headBytes = size_t(1) << 20;
   static_assert(sizeof(Head) <= headBytes);

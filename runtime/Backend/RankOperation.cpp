@@ -1,7 +1,7 @@
 //===- RankOperation.cpp - Communication on device memory -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "RankOperation.h"
+#include "ax/Runtime/RankOperation.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -35,6 +35,18 @@ RankOperation::create(std::unique_ptr<Operation> operation, Device &device,
   made->from.resize(tensors.size());
   made->to.resize(tensors.size());
   return made;
+}
+
+llvm::Expected<std::unique_ptr<StreamOperation>> RankOperation::inPlaceOf(
+    llvm::Expected<std::unique_ptr<StreamOperation>> onStream,
+    llvm::function_ref<llvm::Expected<std::unique_ptr<Operation>>()> onHost,
+    Device &device, llvm::ArrayRef<Sizes> tensors) {
+  if (!onStream || *onStream)
+    return onStream;
+  auto operation = onHost();
+  if (!operation)
+    return operation.takeError();
+  return create(std::move(*operation), device, tensors);
 }
 
 llvm::Error RankOperation::start(Stream &stream,

@@ -6,6 +6,8 @@
 #include "ax/Runtime/Communicator.h"
 #include "ax/Runtime/Device.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 namespace ax::rt {
 
 /// An operation of a communicator, which works on memory of the host, on that
@@ -21,6 +23,13 @@ public:
   static llvm::Expected<std::unique_ptr<RankOperation>>
   create(std::unique_ptr<Operation> operation, Device &device,
          llvm::ArrayRef<Sizes> tensors);
+
+  /// Returns what a communicator has prepared for streams; or, where that is
+  /// nothing, what it prepares for the host.
+  static llvm::Expected<std::unique_ptr<StreamOperation>> inPlaceOf(
+      llvm::Expected<std::unique_ptr<StreamOperation>> onStream,
+      llvm::function_ref<llvm::Expected<std::unique_ptr<Operation>>()> onHost,
+      Device &device, llvm::ArrayRef<Sizes> tensors);
 
   /// Waits for what the stream holds.
   llvm::Error start(Stream &stream,
