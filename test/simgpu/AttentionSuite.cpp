@@ -3,9 +3,8 @@
 
 #include "AttentionSuite.h"
 
+#include "CpuComparison.h"
 #include "CpuLibrary.h"
-
-#include <algorithm>
 
 namespace ax::rt {
 
@@ -31,54 +30,6 @@ ExpectedCpuOp prepareOnCpu(const Desc &desc) {
     return prepareAttentionGradient(desc);
 }
 
-template <typename Desc>
-void runOnCpu(const Desc &desc, std::vector<ViewData> &data) {
-  auto op = llvm::cantFail(prepareOnCpu(desc));
-  std::vector<char> workspace(static_cast<size_t>(op->getWorkspaceBytes()) +
-                              64);
-  std::vector<void *> arguments;
-  for (ViewData &argument : data)
-    arguments.push_back(argument.memory.mutableData());
-  llvm::cantFail(op->execute(arguments.data(), workspace.data()));
-}
-
-void copy(const HostTensor &from, HostTensor &to) {
-  for (int64_t i = 0; i < to.numElements(); ++i)
-    to.setDouble(i, from.getDouble(i));
-}
-
-/// Random arguments of both descriptions, with the same numbers.
-template <typename Desc>
-void fill(const Desc &desc, const Desc &wide, uint32_t seed,
-          std::vector<ViewData> &data, std::vector<ViewData> &plain) {
-  std::mt19937 random(seed);
-  for (int i = 0; i < numArguments(desc); ++i) {
-    data.emplace_back(argumentDesc(desc, i)).fillRandom(random);
-    copy(data.back().memory, plain.emplace_back(argumentDesc(wide, i)).memory);
-  }
-}
-
-/// From argument `first` on they are results.
-template <typename Desc>
-void compare(ProductRunner &runner, const Desc &desc,
-             std::vector<ViewData> &data, std::vector<ViewData> &plain,
-             size_t first) {
-  std::string error = llvm::toString(runner.run(desc, data));
-  ASSERT_EQ(error, "") << toString(desc);
-  for (size_t i = first; i < data.size(); ++i) {
-    const HostTensor &got = data[i].memory, &wanted = plain[i].memory;
-    double largest = 0, worst = 0;
-    for (int64_t j = 0; j < got.numElements(); ++j) {
-      largest = std::max(largest, std::abs(wanted.getDouble(j)));
-      worst = std::max(worst, distance(got.getDouble(j), wanted.getDouble(j)));
-    }
-    // Rounding in between is of numbers that are not small.
-    constexpr double least = 0.25;
-    ASSERT_LE(worst, tolerance(data[i].view.dtype) * std::max(largest, least))
-        << toString(desc) << ", argument " << i << ", of up to " << largest;
-  }
-}
-
 } // namespace
 
 void checkAttention(ProductRunner &runner, const AttentionDesc &desc,
@@ -86,9 +37,9 @@ void checkAttention(ProductRunner &runner, const AttentionDesc &desc,
   ASSERT_EQ(findFault(desc), "") << toString(desc);
   AttentionDesc wide = inF32(desc);
   std::vector<ViewData> data, plain;
-  fill(desc, wide, seed, data, plain);
-  runOnCpu(wide, plain);
-  compare(runner, desc, data, plain, data.size() - 1);
+  fillBoth(desc, wide, seed, data, plain);
+  runOnCpu(prepareOnCpu(wide), plain);
+  compareWithCpu(runner, desc, data, plain, data.size() - 1);
 }
 
 void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
@@ -96,14 +47,14 @@ void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
   ASSERT_EQ(findFault(desc), "") << toString(desc);
   AttentionGradientDesc wide = inF32(desc);
   std::vector<ViewData> data, plain;
-  fill(desc, wide, seed, data, plain);
+  fillBoth(desc, wide, seed, data, plain);
   // What attention gave.
   std::vector<ViewData> forward(plain.begin(), plain.begin() + 4);
-  runOnCpu(wide.forward, forward);
-  copy(forward[3].memory, plain[3].memory);
-  copy(forward[3].memory, data[3].memory);
-  runOnCpu(wide, plain);
-  compare(runner, desc, data, plain, data.size() - 3);
+  runOnCpu(prepareOnCpu(wide.forward), forward);
+  copyNumbers(forward[3].memory, plain[3].memory);
+  copyNumbers(forward[3].memory, data[3].memory);
+  runOnCpu(prepareOnCpu(wide), plain);
+  compareWithCpu(runner, desc, data, plain, data.size() - 3);
 }
 
 namespace {
