@@ -125,6 +125,12 @@ private:
       call.wantsDense.push_back(value);
     return rt::TensorDesc::dense(dtypeOf(view.base), toVector(view.sizes));
   }
+  /// Whether a view begins where a GPU's library wants that: at a multiple of
+  /// 16 bytes.
+  static bool isAligned(const StridedView &view) {
+    constexpr int64_t alignment = 16;
+    return view.offset * byteSize(dtypeOf(view.base)) % alignment == 0;
+  }
   /// An operand without gaps, its dimensions in any order.
   rt::TensorDesc packedArgument(OpOperand &operand) {
     StridedView view = argument(operand);
@@ -137,7 +143,7 @@ private:
       ordered.sizes.push_back(view.sizes[dim]);
       ordered.strides.push_back(view.strides[dim]);
     }
-    if (!ordered.isDense())
+    if (!ordered.isDense() || (gpu && !isAligned(view)))
       call.wantsDense.push_back(outside(operand));
     return desc(view);
   }
@@ -149,7 +155,7 @@ private:
     if (gpu) {
       constexpr int64_t alignment = 16;
       int64_t step = alignment / byteSize(dtypeOf(view.base));
-      isFit &= view.offset % step == 0;
+      isFit &= isAligned(view);
       for (auto [size, stride] :
            llvm::drop_end(llvm::zip_equal(view.sizes, view.strides)))
         isFit &= size == 1 || (stride != 0 && stride % step == 0);
@@ -294,7 +300,8 @@ private:
     rt::ConvDesc out;
     setWindow(conv, out);
     out.x = packedArgument(conv.getXMutable());
-    out.w = denseArgument(conv.getWMutable());
+    out.w = gpu ? packedArgument(conv.getWMutable())
+                : denseArgument(conv.getWMutable());
     out.constantW = isConstant(call.arguments[1].base);
     out.hasBias = addBias();
     out.y = result();
