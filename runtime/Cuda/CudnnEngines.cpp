@@ -131,7 +131,9 @@ private:
             static_cast<int64_t>(std::size(notes)), &count,
             static_cast<void *>(notes)))
       return error;
-    auto has = llvm::ArrayRef(notes).take_front(static_cast<size_t>(count));
+    // A newer library may know more of them.
+    auto has = llvm::ArrayRef(notes).take_front(
+        std::min(static_cast<size_t>(count), std::size(notes)));
     return llvm::none_of(limits.without, [&](cudnnBackendNumericalNote_t note) {
       return llvm::is_contained(has, note);
     });
@@ -150,6 +152,12 @@ findPlan(const SharedCudnn &cudnn, const CudnnDescriptor &graph,
          const EngineLimits &limits) {
   Engines engines(cudnn, graph, limits);
   auto plan = engines.tryAll(CUDNN_HEUR_MODE_A);
+  if (!plan && limits.hasFallback) {
+    ErrorDescription said = describeError(plan.takeError());
+    if (said.code != ExitCode::Unsupported)
+      return makeError(said.code, said.message);
+    plan = nullptr;
+  }
   if (plan && !*plan && limits.hasFallback)
     plan = engines.tryAll(CUDNN_HEUR_MODE_FALLBACK);
   if (plan && !*plan)

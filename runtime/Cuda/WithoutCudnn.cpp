@@ -1,5 +1,4 @@
-//===- WithoutCudnn.cpp - Nothing of cuDNN where it cannot be built
-//--------===//
+//===- WithoutCudnn.cpp - What cuDNN would do, without its header ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CudaDnn.h"

@@ -80,6 +80,9 @@ TEST_F(CudnnConvolutionPlanTest, ChannelsLastNeedNoOtherOrder) {
       EXPECT_LT(
           workspaceOf(makeConvDesc(kind, DType::F32, shape, {false, false})),
           few);
+      EXPECT_LT(
+          workspaceOf(makeConvDesc(kind, DType::F32, shape), /*tf32=*/true),
+          few);
     }
 }
 
