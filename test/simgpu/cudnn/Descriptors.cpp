@@ -266,11 +266,15 @@ static Tensor readTensor(const Descriptor &from) {
   return made;
 }
 
+namespace {
+
 /// What a convolution is told, in the order of its inputs and the output.
 struct ConvolutionNames {
   Kind kind;
   cudnnBackendAttributeName_t window, first, second, output, alpha, beta;
 };
+
+} // namespace
 
 static Fault readConvolution(const Descriptor &from,
                              const ConvolutionNames &names, Node &made) {
