@@ -66,11 +66,19 @@ bool keepsSignals(Operation *op, ArrayRef<int64_t> last) {
          (!activation || activation.getKind() == UnaryKind::relu);
 }
 
+/// Whether cuDNN does the convolution fastest with its channels innermost: it
+/// does those of 16 bits so, and turns those of f32 round, which need no tensor
+/// cores.
+bool isNarrow(Operation *op) {
+  return tensorType(op->getOperand(0)).getElementTypeBitWidth() == 16;
+}
+
 class Converter {
 public:
-  explicit Converter(Block &block)
-      : block(block), builder(UnknownLoc::get(block.front().getContext()),
-                              block.front().getContext()) {}
+  Converter(Block &block, bool cudnn)
+      : block(block), cudnn(cudnn),
+        builder(UnknownLoc::get(block.front().getContext()),
+                block.front().getContext()) {}
 
   void run() {
     bool any = false;
@@ -117,14 +125,20 @@ private:
     RankedTensorType type = tensorType(op->getResult(0));
     if (type.getRank() < 3)
       return;
+    bool isConvolution =
+        isa<ConvOp, ConvTransposeOp, ConvWeightGradientOp>(core);
+    if (cudnn && isConvolution && !isNarrow(op))
+      return;
     Permutation last = channelsLast(type.getRank()), back = inverse(last);
     if (keepsSignals(op, last))
       return;
     builder.setInsertionPoint(op);
     setInMemory(op->getOpOperand(0), last);
-    if (isa<ConvWeightGradientOp, MaxPoolGradientOp>(core))
+    // Of a convolution it is the weights, which only cuDNN has in any order.
+    if (isa<ConvWeightGradientOp, MaxPoolGradientOp>(core) ||
+        (cudnn && isConvolution))
       setInMemory(op->getOpOperand(1), last);
-    if (isa<ConvWeightGradientOp>(core))
+    if (isa<ConvWeightGradientOp>(core) && !cudnn)
       return;
     LibraryOp library = wrapInLibrary(op);
     if (BinaryOp residual = library.getResidual()) {
@@ -248,13 +262,17 @@ private:
   }
 
   Block &block;
+  bool cudnn;
   ImplicitLocOpBuilder builder;
 };
 
 struct ChannelsLastPass : codegen::impl::ChannelsLastBase<ChannelsLastPass> {
+  using ChannelsLastBase::ChannelsLastBase;
+
   void runOnOperation() override {
-    forEachStage(getOperation(),
-                 [](LocalStageOp stage) { Converter(stage.getBlock()).run(); });
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
+      Converter(stage.getBlock(), cudnn).run();
+    });
   }
 };
 

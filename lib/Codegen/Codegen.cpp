@@ -59,7 +59,8 @@ namespace {
 class ProgramBuilder {
 public:
   ProgramBuilder(ProgramOp program, const Options &options)
-      : program(program), options(options), tables(result) {
+      : program(program), options(options),
+        tables(result, options.target.getGpu() != nullptr) {
     program->getParentOfType<PlanOp>().walk(
         [&](StoreOp store) { stored.insert(store.getStateAttr().getAttr()); });
   }

@@ -133,6 +133,12 @@ private:
       call.wantsDense.push_back(value);
     return rt::TensorDesc::dense(dtypeOf(view.base), toVector(view.sizes));
   }
+  /// Whether a view begins where a GPU's library wants that: at a multiple of
+  /// 16 bytes.
+  static bool isAligned(const StridedView &view) {
+    constexpr int64_t alignment = 16;
+    return view.offset * byteSize(dtypeOf(view.base)) % alignment == 0;
+  }
   /// An operand without gaps, its dimensions in any order.
   rt::TensorDesc packedArgument(OpOperand &operand) {
     StridedView view = argument(operand);
@@ -145,9 +151,43 @@ private:
       ordered.sizes.push_back(view.sizes[dim]);
       ordered.strides.push_back(view.strides[dim]);
     }
-    if (!ordered.isDense())
+    if (!ordered.isDense() || (gpu && !isAligned(view)))
       call.wantsDense.push_back(outside(operand));
     return desc(view);
+  }
+  /// An operand of a convolution; of 16 bits on a GPU with its channels
+  /// innermost, where it is seen through a transpose that says so
+  /// (ChannelsLast): what that is of is written in this order.
+  rt::TensorDesc imageArgument(OpOperand &operand) {
+    auto turned = outside(operand).getDefiningOp<TransposeOp>();
+    constexpr int64_t narrow = 2;
+    if (!gpu || !turned || byteSize(dtypeOf(turned)) != narrow ||
+        inMemory.contains(turned) || !isFromChannelsLast(turned))
+      return packedArgument(operand);
+    StridedView view = argument(operand);
+    StridedView last{view.base, view.offset, {}, {}};
+    for (int64_t dim : inverted(turned.getPermutation())) {
+      last.sizes.push_back(view.sizes[dim]);
+      last.strides.push_back(view.strides[dim]);
+    }
+    if (!last.isDense() || !isAligned(view))
+      call.wantsDense.push_back(turned.getOperand());
+    return desc(view);
+  }
+  static SmallVector<int64_t> inverted(ArrayRef<int64_t> permutation) {
+    SmallVector<int64_t> inverse(permutation.size());
+    for (auto [i, from] : llvm::enumerate(permutation))
+      inverse[from] = i;
+    return inverse;
+  }
+  /// Whether it gives [outer, channels, spatial...] of [outer, spatial...,
+  /// channels].
+  static bool isFromChannelsLast(TransposeOp turned) {
+    int64_t rank = tensorType(turned).getRank();
+    SmallVector<int64_t> permutation{0, rank - 1};
+    for (int64_t dim = 1; dim + 1 < rank; ++dim)
+      permutation.push_back(dim);
+    return turned.getPermutation() == ArrayRef(permutation);
   }
   /// An operand whose innermost dimension is contiguous; for a GPU's library
   /// its rows begin at multiples of 16 bytes, and none is repeated.
@@ -157,7 +197,7 @@ private:
     if (gpu) {
       constexpr int64_t alignment = 16;
       int64_t step = alignment / byteSize(dtypeOf(view.base));
-      isFit &= view.offset % step == 0;
+      isFit &= isAligned(view);
       for (auto [size, stride] :
            llvm::drop_end(llvm::zip_equal(view.sizes, view.strides)))
         isFit &= size == 1 || (stride != 0 && stride % step == 0);
@@ -318,8 +358,9 @@ private:
   rt::ConvDesc convolution(Op conv) {
     rt::ConvDesc out;
     setWindow(conv, out);
-    out.x = packedArgument(conv.getXMutable());
-    out.w = denseArgument(conv.getWMutable());
+    out.x = imageArgument(conv.getXMutable());
+    out.w = gpu ? imageArgument(conv.getWMutable())
+                : denseArgument(conv.getWMutable());
     out.constantW = isConstant(call.arguments[1].base);
     out.hasBias = addBias();
     out.y = result();
@@ -345,8 +386,8 @@ private:
     rt::ConvDesc out;
     out.kind = rt::ConvKind::WeightGradient;
     setWindow(conv, out);
-    out.x = packedArgument(conv.getXMutable());
-    out.y = packedArgument(conv.getGradientMutable());
+    out.x = imageArgument(conv.getXMutable());
+    out.y = imageArgument(conv.getGradientMutable());
     out.w = result();
     call.desc = out;
   }

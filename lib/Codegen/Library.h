@@ -34,7 +34,7 @@ struct LibraryCall {
 };
 
 /// `isConstant` tells which values never change between runs. With `gpu`,
-/// operands of products are to lie as cuBLASLt reads them.
+/// operands are to lie as cuBLASLt and cuDNN read them.
 LibraryCall makeLibraryCall(mlir::Operation *op,
                             llvm::function_ref<bool(mlir::Value)> isConstant,
                             const MemoryValues &inMemory = {},

@@ -20,12 +20,14 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
     passes.push_back(createComposeChecks());
     passes.push_back(createComposeTopK());
     passes.push_back(createComposePools());
+    if (target->hasCudnn)
+      passes.push_back(createNarrowConvolutions());
     // Behind a product that is padded there is a slice, and no epilogue.
     passes.push_back(createPadProducts());
   }
   passes.push_back(createSkipWidening());
   passes.push_back(createJoinEpilogues({gpu}));
-  passes.push_back(createChannelsLast());
+  passes.push_back(createChannelsLast({/*cudnn=*/gpu && target->hasCudnn}));
   passes.push_back(createWriteTransposed());
   passes.push_back(createOrderProducts({float8}));
   passes.push_back(createMergeEqual());

@@ -186,8 +186,8 @@ private:
   }
 
   llvm::Error emitLibrary(Operation *op) {
-    LibraryCall call =
-        makeLibraryCall(op, [&](Value value) { return isConstant(value); });
+    LibraryCall call = makeLibraryCall(
+        op, [&](Value value) { return isConstant(value); }, {}, tables.gpu);
     assert(call.wantsDense.empty() && "fusion makes operands dense");
     rt::LibraryCommand command;
     command.desc = call.desc;

@@ -26,9 +26,11 @@ struct StageOutput {
 
 /// What the stages of a program share.
 struct ProgramTables {
-  explicit ProgramTables(rt::Program &program) : program(program) {}
+  ProgramTables(rt::Program &program, bool gpu) : program(program), gpu(gpu) {}
 
   rt::Program &program;
+  /// Whether libraries are those of a GPU.
+  bool gpu;
   llvm::StringMap<int32_t> states;
   llvm::DenseMap<mlir::Attribute, int32_t> constants;
   /// The number of each kernel, by its key.

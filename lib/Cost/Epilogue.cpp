@@ -105,7 +105,9 @@ public:
 class GpuLibrary : public Library {
 public:
   bool supports(const Epilogue &epilogue) const override {
-    if (isBeyondAll(epilogue) || epilogue.last)
+    // cuDNN convolves, and no more.
+    if (isBeyondAll(epilogue) || epilogue.last ||
+        isa<ConvOp, ConvTransposeOp>(epilogue.product))
       return false;
     if (!epilogue.activation)
       return true;

@@ -29,7 +29,9 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
       for (Operation &op :
            llvm::make_early_inc_range(program.getBody().front()))
         if (op.getNumResults() > 0 && elementType(op.getResult(0)).isF32()) {
-          if (isa<LinearOp, DotOp, ConvOp>(op) && !hasFloat8(&op))
+          if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp,
+                  ConvWeightGradientOp>(op) &&
+              !hasFloat8(&op))
             narrow(&op);
           // Their operands stay: a mask of large numbers would be lost.
           else if (auto attention = dyn_cast<AttentionOp>(op))

@@ -1,7 +1,7 @@
 //===- CudaDevice.cpp - Ranks that compute on an NVIDIA GPU ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CudaAttention.h"
+#include "CudaDnn.h"
 #include "CudaKernel.h"
 #include "CudaMemory.h"
 #include "CudaProducts.h"
@@ -26,11 +26,11 @@ public:
   struct Shared {
     SharedCard card;
     std::shared_ptr<CudaProducts> products;
-    std::shared_ptr<CudaAttention> attention;
+    std::shared_ptr<CudaDnn> dnn;
   };
   explicit CudaDevice(Shared shared)
       : card(std::move(shared.card)), products(std::move(shared.products)),
-        attention(std::move(shared.attention)) {}
+        dnn(std::move(shared.dnn)) {}
 
   const char *getName() const override { return "cuda"; }
   // A thread is in the context of the card that it called last.
@@ -94,9 +94,11 @@ public:
     if (const auto *matmul = std::get_if<MatmulDesc>(&desc))
       op = products->prepare(*matmul);
     else if (const auto *forwards = std::get_if<AttentionDesc>(&desc))
-      op = attention->prepare(*forwards);
+      op = dnn->prepare(*forwards);
     else if (const auto *backwards = std::get_if<AttentionGradientDesc>(&desc))
-      op = attention->prepare(*backwards);
+      op = dnn->prepare(*backwards);
+    else if (const auto *convolution = std::get_if<ConvDesc>(&desc))
+      op = dnn->prepare(*convolution);
     else
       return makeErrorf(ExitCode::Unsupported,
                         "device cuda does not compute {0}", toString(desc));
@@ -109,7 +111,7 @@ public:
 private:
   SharedCard card;
   std::shared_ptr<CudaProducts> products;
-  std::shared_ptr<CudaAttention> attention;
+  std::shared_ptr<CudaDnn> dnn;
 };
 
 llvm::Expected<std::vector<std::unique_ptr<Device>>>
@@ -124,7 +126,7 @@ createDevices(llvm::ArrayRef<int32_t> cards, const DeviceOptions &options) {
         return opened.takeError();
       shared.card = std::move(*opened);
       shared.products = makeProducts(shared.card, options.tf32);
-      shared.attention = makeAttention(shared.card);
+      shared.dnn = makeDnn(shared.card, options.tf32);
     }
     devices.push_back(std::make_unique<CudaDevice>(shared));
   }

@@ -3,7 +3,7 @@
 
 #include "Cudnn.h"
 
-#include "CudaAttention.h"
+#include "CudaDnn.h"
 
 #include "ax/Support/CacheFolder.h"
 #include "ax/Support/Error.h"

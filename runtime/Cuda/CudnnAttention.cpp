@@ -7,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CudaAttention.h"
 #include "CudaMemory.h"
 #include "CudnnAttentionGraphs.h"
+#include "CudnnOps.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -21,10 +21,7 @@ using namespace attention;
 
 namespace {
 
-using SharedPlan = std::shared_ptr<const CudnnPlan>;
-
-/// What cuDNN wants workspaces to be aligned to.
-constexpr int64_t alignment = 256;
+constexpr int64_t alignment = CudnnPlan::workspaceAlignment;
 
 /// The numbers that graphs read from the host.
 struct Numbers {
@@ -138,91 +135,18 @@ private:
   SharedPlan forwards, backwards;
 };
 
-/// Layers are alike: each description has one plan, whose making takes about
-/// half a second.
-template <typename Desc>
-class PlansByDescription {
-public:
-  template <typename Build>
-  llvm::Expected<SharedPlan> find(const Desc &desc, Build build) {
-    for (const auto &[known, plan] : plans)
-      if (known == desc)
-        return plan;
-    llvm::Expected<std::unique_ptr<CudnnPlan>> made = build();
-    if (!made)
-      return made.takeError();
-    return plans.emplace_back(desc, std::move(*made)).second;
-  }
-
-private:
-  std::vector<std::pair<Desc, SharedPlan>> plans;
-};
-
-class CudnnAttention : public CudaAttention {
-public:
-  explicit CudnnAttention(SharedCard card) : card(std::move(card)) {}
-
-  llvm::Expected<std::unique_ptr<CudaOp>>
-  prepare(const AttentionDesc &desc) override {
-    std::lock_guard<std::mutex> held(mutex);
-    llvm::Expected<SharedPlan> plan = findForwards(desc);
-    if (!plan)
-      return plan.takeError();
-    return std::make_unique<Attention>(desc, std::move(*plan));
-  }
-
-  llvm::Expected<std::unique_ptr<CudaOp>>
-  prepare(const AttentionGradientDesc &desc) override {
-    if (std::string obstacle = findObstacle(desc); !obstacle.empty())
-      return makeError(ExitCode::Unsupported, obstacle);
-    std::lock_guard<std::mutex> held(mutex);
-    SharedPlan first;
-    if (!desc.forward.givesLogSums) {
-      llvm::Expected<SharedPlan> made = findForwards(desc.forward);
-      if (!made)
-        return made.takeError();
-      first = std::move(*made);
-    }
-    if (llvm::Error error = enter())
-      return error;
-    llvm::Expected<SharedPlan> plan = backwards.find(
-        desc, [&] { return planAttentionGradient(handle, desc); });
-    if (!plan)
-      return plan.takeError();
-    return std::make_unique<AttentionGradient>(desc, std::move(first),
-                                               std::move(*plan));
-  }
-
-private:
-  llvm::Expected<SharedPlan> findForwards(const AttentionDesc &desc) {
-    if (std::string obstacle = findObstacle(desc); !obstacle.empty())
-      return makeError(ExitCode::Unsupported, obstacle);
-    if (llvm::Error error = enter())
-      return error;
-    return forwards.find(desc, [&] { return planAttention(handle, desc); });
-  }
-
-  llvm::Error enter() {
-    if (!handle) {
-      llvm::Expected<SharedCudnn> made = CudnnHandle::create(card);
-      if (!made)
-        return made.takeError();
-      handle = std::move(*made);
-    }
-    return card->enter();
-  }
-
-  SharedCard card;
-  std::mutex mutex;
-  SharedCudnn handle;
-  PlansByDescription<AttentionDesc> forwards;
-  PlansByDescription<AttentionGradientDesc> backwards;
-};
-
 } // namespace
 
-std::unique_ptr<CudaAttention> makeAttention(const SharedCard &card) {
-  return std::make_unique<CudnnAttention>(card);
+std::unique_ptr<CudaOp> makeAttention(const AttentionDesc &desc,
+                                      SharedPlan plan) {
+  return std::make_unique<Attention>(desc, std::move(plan));
+}
+
+std::unique_ptr<CudaOp> makeAttentionGradient(const AttentionGradientDesc &desc,
+                                              SharedPlan forwards,
+                                              SharedPlan backwards) {
+  return std::make_unique<AttentionGradient>(desc, std::move(forwards),
+                                             std::move(backwards));
 }
 
 } // namespace ax::rt::cuda

@@ -3,6 +3,8 @@
 
 #include "CudnnGraph.h"
 
+#include "CudnnEngines.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <optional>
@@ -17,97 +19,6 @@ Four packedStrides(const Four &sizes) {
     strides[i] = step;
   return strides;
 }
-
-//===----------------------------------------------------------------------===//
-// Descriptors
-//===----------------------------------------------------------------------===//
-
-llvm::Expected<std::unique_ptr<CudnnDescriptor>>
-CudnnDescriptor::create(const SharedCudnn &cudnn,
-                        cudnnBackendDescriptorType_t type) {
-  cudnnBackendDescriptor_t made = nullptr;
-  if (llvm::Error error = cudnn->getLibrary().call(
-          &Cudnn::cudnnBackendCreateDescriptor, type, &made))
-    return error;
-  return std::make_unique<CudnnDescriptor>(cudnn, made);
-}
-
-CudnnDescriptor::~CudnnDescriptor() {
-  // A plan's kernels are of the card's context.
-  llvm::consumeError(cudnn->enter());
-  llvm::consumeError(cudnn->getLibrary().call(
-      &Cudnn::cudnnBackendDestroyDescriptor, descriptor));
-}
-
-llvm::Error CudnnDescriptor::setRaw(cudnnBackendAttributeName_t name,
-                                    cudnnBackendAttributeType_t type,
-                                    int64_t count, const void *values) {
-  return cudnn->getLibrary().call(&Cudnn::cudnnBackendSetAttribute, descriptor,
-                                  name, type, count, values);
-}
-
-llvm::Error CudnnDescriptor::finalize() {
-  return cudnn->getLibrary().call(&Cudnn::cudnnBackendFinalize, descriptor);
-}
-
-llvm::Expected<int64_t>
-CudnnDescriptor::getNumber(cudnnBackendAttributeName_t name) const {
-  int64_t number = 0, count = 0;
-  if (llvm::Error error = cudnn->getLibrary().call(
-          &Cudnn::cudnnBackendGetAttribute, descriptor, name, CUDNN_TYPE_INT64,
-          int64_t(1), &count, static_cast<void *>(&number)))
-    return error;
-  return number;
-}
-
-llvm::Expected<std::string>
-CudnnDescriptor::getText(cudnnBackendAttributeName_t name) const {
-  int64_t size = 0;
-  auto get = [&](int64_t most, void *to) {
-    return cudnn->getLibrary().call(&Cudnn::cudnnBackendGetAttribute,
-                                    descriptor, name, CUDNN_TYPE_CHAR, most,
-                                    &size, to);
-  };
-  if (llvm::Error error = get(0, nullptr))
-    return error;
-  std::string text(static_cast<size_t>(size), '\0');
-  if (llvm::Error error = get(size, text.data()))
-    return error;
-  return text;
-}
-
-llvm::Error CudnnPlan::execute(CUstream stream,
-                               llvm::ArrayRef<Argument> arguments,
-                               CUdeviceptr workspace) const {
-  auto pack =
-      CudnnDescriptor::create(cudnn, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  if (!pack)
-    return pack.takeError();
-  llvm::SmallVector<int64_t> numbers;
-  llvm::SmallVector<void *> places;
-  for (const Argument &argument : arguments) {
-    numbers.push_back(argument.number);
-    places.push_back(argument.at);
-  }
-  void *scratch = reinterpret_cast<void *>(workspace);
-  CudnnDescriptor &all = **pack;
-  if (llvm::Error error = all.set<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-                                           CUDNN_TYPE_INT64, numbers))
-    return error;
-  if (llvm::Error error = all.set<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                                          CUDNN_TYPE_VOID_PTR, places))
-    return error;
-  if (llvm::Error error = all.set<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
-                                          CUDNN_TYPE_VOID_PTR, scratch))
-    return error;
-  if (llvm::Error error = all.finalize())
-    return error;
-  return cudnn->execute(plan->get(), all.get(), stream);
-}
-
-//===----------------------------------------------------------------------===//
-// Graphs
-//===----------------------------------------------------------------------===//
 
 void CudnnGraph::note(llvm::Error error) {
   if (!error)
@@ -170,10 +81,11 @@ void CudnnGraph::add(CudnnDescriptor *operation) {
     operations.push_back(operation->get());
 }
 
-CudnnGraph::Tensor CudnnGraph::makeTensor(int64_t number, const Four &sizes,
-                                          const Four &strides,
-                                          cudnnDataType_t type, bool isBetween,
-                                          bool isScalar) {
+CudnnDescriptor *CudnnGraph::makeTensor(int64_t number,
+                                        llvm::ArrayRef<int64_t> sizes,
+                                        llvm::ArrayRef<int64_t> strides,
+                                        cudnnDataType_t type, bool isBetween,
+                                        bool isScalar) {
   // Of all that is in memory; of a number it is not looked at.
   constexpr int64_t alignment = 16;
   CudnnDescriptor *made = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -187,24 +99,35 @@ CudnnGraph::Tensor CudnnGraph::makeTensor(int64_t number, const Four &sizes,
   set<bool>(made, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, isBetween);
   set<bool>(made, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, isScalar);
   finalize(made);
-  return {sizes, strides, made};
+  return made;
 }
 
 CudnnGraph::Tensor CudnnGraph::tensor(int64_t number, const Four &sizes,
                                       const Four &strides,
                                       cudnnDataType_t type) {
+  return {sizes, strides,
+          makeTensor(number, sizes, strides, type, false, false)};
+}
+
+CudnnDescriptor *CudnnGraph::image(int64_t number,
+                                   llvm::ArrayRef<int64_t> sizes,
+                                   llvm::ArrayRef<int64_t> strides,
+                                   cudnnDataType_t type) {
   return makeTensor(number, sizes, strides, type, false, false);
 }
 
 CudnnGraph::Tensor CudnnGraph::scalar(int64_t number) {
   constexpr Four ones = {1, 1, 1, 1};
-  return makeTensor(number, ones, ones, CUDNN_DATA_FLOAT, false, true);
+  return {ones, ones,
+          makeTensor(number, ones, ones, CUDNN_DATA_FLOAT, false, true)};
 }
 
 CudnnGraph::Tensor CudnnGraph::between(const Four &sizes,
                                        cudnnDataType_t type) {
-  return makeTensor(firstBetween + numBetween++, sizes, packedStrides(sizes),
-                    type, true, false);
+  Four strides = packedStrides(sizes);
+  return {sizes, strides,
+          makeTensor(firstBetween + numBetween++, sizes, strides, type, true,
+                     false)};
 }
 
 void CudnnGraph::matmul(const Tensor &a, const Tensor &b, const Tensor &c) {
@@ -269,8 +192,9 @@ CudnnGraph::Tensor CudnnGraph::transposed(const Tensor &x,
   Four sizes = x.sizes, strides = x.strides;
   std::swap(sizes[2], sizes[3]);
   std::swap(strides[2], strides[3]);
-  Tensor y = makeTensor(firstBetween + numBetween++, sizes, strides, type, true,
-                        false);
+  Tensor y{sizes, strides,
+           makeTensor(firstBetween + numBetween++, sizes, strides, type, true,
+                      false)};
   CudnnDescriptor *made = make(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
   set(made, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x.descriptor);
   set(made, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y.descriptor);
@@ -278,7 +202,76 @@ CudnnGraph::Tensor CudnnGraph::transposed(const Tensor &x,
   return y;
 }
 
-llvm::Expected<std::unique_ptr<CudnnPlan>> CudnnGraph::build() {
+CudnnDescriptor *
+CudnnGraph::convolutionWindow(const ConvolutionWindow &window) {
+  CudnnDescriptor *how = make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  set<cudnnDataType_t>(how, CUDNN_ATTR_CONVOLUTION_COMP_TYPE,
+                       CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  set<cudnnConvolutionMode_t>(how, CUDNN_ATTR_CONVOLUTION_CONV_MODE,
+                              CUDNN_TYPE_CONVOLUTION_MODE,
+                              CUDNN_CROSS_CORRELATION);
+  set<int64_t>(how, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64,
+               static_cast<int64_t>(window.strides.size()));
+  const std::pair<cudnnBackendAttributeName_t, llvm::ArrayRef<int64_t>>
+      lists[] = {{CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, window.strides},
+                 {CUDNN_ATTR_CONVOLUTION_DILATIONS, window.dilations},
+                 {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, window.padsLow},
+                 {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, window.padsHigh}};
+  for (const auto &[name, numbers] : lists)
+    set<int64_t>(how, name, CUDNN_TYPE_INT64, numbers);
+  finalize(how);
+  return how;
+}
+
+/// What each kind's operation is called by: itself, its window, x, w and y,
+/// and the numbers that what it makes and what was there are multiplied by.
+static constexpr struct {
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t window, x, w, y, made, before;
+} conventions[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
+
+void CudnnGraph::convolve(Convolution kind, const ConvolutionWindow &window,
+                          const CudnnDescriptor *x, const CudnnDescriptor *w,
+                          const CudnnDescriptor *y) {
+  const auto &names = conventions[static_cast<size_t>(kind)];
+  CudnnDescriptor *how = convolutionWindow(window);
+  CudnnDescriptor *made = make(names.type);
+  set(made, names.window, how);
+  set(made, names.x, x);
+  set(made, names.w, w);
+  set(made, names.y, y);
+  // The same of all.
+  constexpr float one = 1, zero = 0;
+  if (failure.empty())
+    note(made->set<float>(names.made, CUDNN_TYPE_FLOAT, one));
+  if (failure.empty())
+    note(made->set<float>(names.before, CUDNN_TYPE_FLOAT, zero));
+  add(made);
+}
+
+llvm::Expected<std::unique_ptr<CudnnPlan>>
+CudnnGraph::build(const EngineLimits &limits) {
   auto held = cudnn->lock();
   CudnnDescriptor *graph = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   set<cudnnBackendDescriptor_t>(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS,
@@ -290,8 +283,10 @@ llvm::Expected<std::unique_ptr<CudnnPlan>> CudnnGraph::build() {
   if (!failure.empty())
     return makeError(failureCode, failure);
   std::string whole = text;
+  for (cudnnBackendNumericalNote_t note : limits.without)
+    whole += "\nwithout " + std::to_string(note);
   if (std::optional<std::string> kept = cudnn->getPlans().find(whole)) {
-    auto plan = makePlan([&](CudnnDescriptor &made) -> llvm::Error {
+    auto plan = makePlan(cudnn, [&](CudnnDescriptor &made) -> llvm::Error {
       if (llvm::Error error = made.set<char>(
               CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
               llvm::ArrayRef(kept->data(), kept->size())))
@@ -307,7 +302,7 @@ llvm::Expected<std::unique_ptr<CudnnPlan>> CudnnGraph::build() {
     // Another one takes its place.
     llvm::consumeError(plan.takeError());
   }
-  auto plan = findPlan(*graph);
+  auto plan = findPlan(cudnn, *graph, limits);
   if (!plan)
     return plan.takeError();
   llvm::Expected<std::string> said = (*plan)->describe();
@@ -317,68 +312,6 @@ llvm::Expected<std::unique_ptr<CudnnPlan>> CudnnGraph::build() {
   else
     llvm::consumeError(said.takeError());
   return plan;
-}
-
-llvm::Expected<std::unique_ptr<CudnnPlan>> CudnnGraph::makePlan(
-    llvm::function_ref<llvm::Error(CudnnDescriptor &)> setWhat) {
-  auto plan =
-      CudnnDescriptor::create(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  if (!plan)
-    return plan.takeError();
-  if (llvm::Error error = setWhat(**plan))
-    return error;
-  if (cudnnHandle_t handle = cudnn->get())
-    if (llvm::Error error = (*plan)->set<cudnnHandle_t>(
-            CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle))
-      return error;
-  if (llvm::Error error = (*plan)->finalize())
-    return error;
-  llvm::Expected<int64_t> bytes =
-      (*plan)->getNumber(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-  if (!bytes)
-    return bytes.takeError();
-  return std::make_unique<CudnnPlan>(cudnn, std::move(*plan), *bytes);
-}
-
-/// Of what the heuristic names the first that can be made: its order is that of
-/// expected speed.
-llvm::Expected<std::unique_ptr<CudnnPlan>>
-CudnnGraph::findPlan(const CudnnDescriptor &graph) {
-  const Cudnn &library = cudnn->getLibrary();
-  CudnnDescriptor *heuristic = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  set(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, &graph);
-  set<cudnnBackendHeurMode_t>(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE,
-                              CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
-  if (cudnnBackendDescriptor_t card = cudnn->getDescription())
-    set<cudnnBackendDescriptor_t>(heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
-                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, card);
-  finalize(heuristic);
-  constexpr size_t mostTried = 16;
-  llvm::SmallVector<cudnnBackendDescriptor_t, mostTried> found;
-  for (size_t i = 0; i < mostTried; ++i)
-    if (CudnnDescriptor *made = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR))
-      found.push_back(made->get());
-  int64_t numFound = 0;
-  if (failure.empty())
-    note(library.call(&Cudnn::cudnnBackendGetAttribute, heuristic->get(),
-                      CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                      CUDNN_TYPE_BACKEND_DESCRIPTOR, int64_t(mostTried),
-                      &numFound, found.data()));
-  if (!failure.empty())
-    return makeError(failureCode, failure);
-  numFound = std::min(numFound, static_cast<int64_t>(found.size()));
-  std::string why = "cuDNN: it knows no kernel for it";
-  for (int64_t i = 0; i < numFound; ++i) {
-    auto plan = makePlan([&](CudnnDescriptor &made) {
-      return made.set<cudnnBackendDescriptor_t>(
-          CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-          CUDNN_TYPE_BACKEND_DESCRIPTOR, found[static_cast<size_t>(i)]);
-    });
-    if (plan)
-      return plan;
-    why = llvm::toString(plan.takeError());
-  }
-  return makeError(ExitCode::Unsupported, why);
 }
 
 } // namespace ax::rt::cuda

@@ -17,6 +17,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <array>
+#include <limits>
 
 namespace ax::rt::cuda {
 
@@ -65,6 +66,9 @@ public:
       : cudnn(std::move(cudnn)), plan(std::move(plan)),
         workspaceBytes(workspaceBytes) {}
 
+  /// What cuDNN wants workspaces to be aligned to.
+  static constexpr int64_t workspaceAlignment = 256;
+
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
   /// What the library makes the plan of again, on the same card.
   llvm::Expected<std::string> describe() const {
@@ -83,6 +87,26 @@ private:
   SharedCudnn cudnn;
   std::unique_ptr<CudnnDescriptor> plan;
   int64_t workspaceBytes;
+};
+
+/// What is asked of a kernel beside what it computes.
+struct EngineLimits {
+  /// None of these may be said of it.
+  llvm::SmallVector<cudnnBackendNumericalNote_t, 6> without;
+  /// Of those that the heuristic names.
+  size_t mostTried = 16;
+  /// Where none of them can be made, those that do what others do not.
+  bool hasFallback = false;
+  int64_t mostWorkspaceBytes = std::numeric_limits<int64_t>::max();
+};
+
+/// A convolution; from what it made, the gradient of its images; of its
+/// weights.
+enum class Convolution { Forward, ImageGradient, WeightGradient };
+
+/// Of each spatial dimension.
+struct ConvolutionWindow {
+  llvm::SmallVector<int64_t, 3> strides, dilations, padsLow, padsHigh;
 };
 
 /// The sizes, or strides, of a tensor.
@@ -121,9 +145,20 @@ public:
   /// x with its last two dimensions exchanged.
   Tensor transposed(const Tensor &x, cudnnDataType_t type);
 
+  /// One in memory of any rank: [batch, channels, spatial...], of weights
+  /// [channels of y, channels of x in each group, spatial...].
+  CudnnDescriptor *image(int64_t number, llvm::ArrayRef<int64_t> sizes,
+                         llvm::ArrayRef<int64_t> strides, cudnnDataType_t type);
+  /// y = x * w, summed up in f32, or what of the three `kind` says from the
+  /// others. There are as many groups as w has channels of x less.
+  void convolve(Convolution kind, const ConvolutionWindow &window,
+                const CudnnDescriptor *x, const CudnnDescriptor *w,
+                const CudnnDescriptor *y);
+
   /// Takes the plan that was kept for the same graph, if it is still one.
   /// Unsupported where cuDNN knows no kernel for it.
-  llvm::Expected<std::unique_ptr<CudnnPlan>> build();
+  llvm::Expected<std::unique_ptr<CudnnPlan>>
+  build(const EngineLimits &limits = {});
 
   static constexpr int64_t firstBetween = 100;
 
@@ -139,14 +174,12 @@ private:
            const CudnnDescriptor *value);
   void finalize(CudnnDescriptor *descriptor);
   void add(CudnnDescriptor *operation);
-  Tensor makeTensor(int64_t number, const Four &sizes, const Four &strides,
-                    cudnnDataType_t type, bool isBetween, bool isScalar);
+  CudnnDescriptor *makeTensor(int64_t number, llvm::ArrayRef<int64_t> sizes,
+                              llvm::ArrayRef<int64_t> strides,
+                              cudnnDataType_t type, bool isBetween,
+                              bool isScalar);
+  CudnnDescriptor *convolutionWindow(const ConvolutionWindow &window);
   void note(llvm::Error error);
-  /// A plan of an engine's configuration, or of what was kept.
-  llvm::Expected<std::unique_ptr<CudnnPlan>>
-  makePlan(llvm::function_ref<llvm::Error(CudnnDescriptor &)> setWhat);
-  llvm::Expected<std::unique_ptr<CudnnPlan>>
-  findPlan(const CudnnDescriptor &graph);
 
   SharedCudnn cudnn;
   std::vector<Descriptor> descriptors;

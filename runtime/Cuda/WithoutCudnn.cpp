@@ -1,7 +1,7 @@
-//===- WithoutCudnn.cpp - No attention where it cannot be built -----------===//
+//===- WithoutCudnn.cpp - What cuDNN would do, without its header ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CudaAttention.h"
+#include "CudaDnn.h"
 
 #include "ax/Support/Error.h"
 
@@ -15,7 +15,7 @@ llvm::Error noHeader() {
                    "beside cuda.h)");
 }
 
-class NoAttention : public CudaAttention {
+class NoDnn : public CudaDnn {
 public:
   llvm::Expected<std::unique_ptr<CudaOp>>
   prepare(const AttentionDesc &) override {
@@ -25,14 +25,17 @@ public:
   prepare(const AttentionGradientDesc &) override {
     return noHeader();
   }
+  llvm::Expected<std::unique_ptr<CudaOp>> prepare(const ConvDesc &) override {
+    return noHeader();
+  }
 };
 
 } // namespace
 
 bool hasCudnn() { return false; }
 
-std::unique_ptr<CudaAttention> makeAttention(const SharedCard &) {
-  return std::make_unique<NoAttention>();
+std::unique_ptr<CudaDnn> makeDnn(const SharedCard &, bool) {
+  return std::make_unique<NoDnn>();
 }
 
 } // namespace ax::rt::cuda

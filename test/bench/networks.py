@@ -228,25 +228,27 @@ def mlp():
     return g
 
 
-def resnet50(images=1):
-    """BatchNormalization already folded into the convolutions."""
+def resnet50(images=1, size=224, width=64, blocks=(3, 4, 6, 3), norms=False):
+    """BatchNormalization already folded into the convolutions, unless `norms`."""
     g = Graph("resnet50")
 
     def conv(x, inputs, outputs, kernel, stride=1):
         pad = kernel // 2
         scale = np.sqrt(2 / (inputs * kernel * kernel))
-        return g.op("Conv", x,
-                    g.weight(outputs, inputs, kernel, kernel, scale=scale),
-                    g.weight(outputs), kernel_shape=[kernel] * 2,
-                    strides=[stride] * 2, pads=[pad] * 4)
+        w = g.weight(outputs, inputs, kernel, kernel, scale=scale)
+        y = g.op("Conv", x, w, *([] if norms else [g.weight(outputs)]),
+                 kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
+        return g.op("BatchNormalization", y,
+                    *(g.constant(np.full(outputs, value))
+                      for value in (1, 0, 0, 1))) if norms else y
 
-    x = g.input("x", np.float32, images, 3, 224, 224)
-    x = g.op("Relu", conv(x, 3, 64, 7, 2))
+    x = g.input("x", np.float32, images, 3, size, size)
+    x = g.op("Relu", conv(x, 3, width, 7, 2))
     x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
-    channels = 64
-    for width, blocks, stride in (64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2):
-        for block in range(blocks):
-            step = 1 if block else stride
+    channels = width
+    for stage, count in enumerate(blocks):
+        for block in range(count):
+            step = 1 if block or not stage else 2
             y = g.op("Relu", conv(x, channels, width, 1))
             y = g.op("Relu", conv(y, width, width, 3, step))
             y = conv(y, width, 4 * width, 1)
@@ -254,6 +256,7 @@ def resnet50(images=1):
                 x = conv(x, channels, 4 * width, 1, step)
             x = g.op("Relu", g.op("Add", x, y))
             channels = 4 * width
+        width *= 2
     x = g.op("Flatten", g.op("GlobalAveragePool", x))
     g.output(g.linear(x, channels, 1000))
     return g

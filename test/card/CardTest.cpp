@@ -8,6 +8,7 @@
 
 #include "CardTest.h"
 #include "AttentionSuite.h"
+#include "ConvolutionSuite.h"
 #include "ProductSuite.h"
 
 using namespace ax;
@@ -29,6 +30,7 @@ std::string ax::rt::whyNoCard() {
 
 namespace ax::rt {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionSuite);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ConvolutionSuite);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceSuite);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ProductSuite);
 } // namespace ax::rt
@@ -58,6 +60,11 @@ INSTANTIATE_TEST_SUITE_P(Card, DeviceSuite,
 INSTANTIATE_TEST_SUITE_P(
     Card, AttentionSuite,
     ::testing::ValuesIn(where<AttentionParam>({{&card, 1, 12}})),
+    [](const auto &info) { return "Seed" + std::to_string(info.param.seed); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Card, ConvolutionSuite,
+    ::testing::ValuesIn(where<ConvolutionParam>({{&card, 1, 60}})),
     [](const auto &info) { return "Seed" + std::to_string(info.param.seed); });
 
 INSTANTIATE_TEST_SUITE_P(Card, ProductSuite,

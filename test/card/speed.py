@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from networks import Graph, gpt, layerNorm, rmsNorm
+from networks import Graph, gpt, layerNorm, resnet50, rmsNorm
 from products import PRODUCTS
 
 def halved(g, x):
@@ -87,3 +87,13 @@ def step(folder, isSmall, precision="bf16"):
 def float8Step(folder, isSmall):
     """The same in fp8: its Linears' products are beside those of bf16."""
     return step(folder, isSmall, "fp8")
+
+
+def imageStep(folder, isSmall):
+    """A step of training like ResNet-50's, with the statistics of batches."""
+    sizes = (dict(images=2, size=32, width=8, blocks=(1, 1)) if isSmall else
+             dict(images=64))
+    g = resnet50(**sizes, norms=True)
+    g.save(folder / "model.onnx")
+    return ["--train", f"--loss=cross_entropy({g.outputs[0]},labels)",
+            "--batchnorm=train", "--optimizer=sgd(lr=1e-3)", "--precision=bf16"]

@@ -198,10 +198,22 @@ def saysWhyNot(why, layout, *flags, **settings):
 def hostDoes():
     with scratch() as folder:
         plan = reference(folder, "convnet", "input=8x1x8x8")
-        done, _ = trained(folder, plan, "on", steps=3)
+        # Of a cuDNN that is too old.
+        done, _ = trained(folder, plan, "on", steps=3,
+                          SIMGPU_CUDNN_VERSION="90902")
         text = "steps of rank 0 are not captured: the CPU does conv"
         if done.stderr.count(text) != 1:
             raise Failed(done.stderr)
+
+
+def convolutions():
+    """By cuDNN, in the graph."""
+    with scratch() as folder:
+        plan = reference(folder, "convnet", "input=8x1x8x8")
+        done, got = trained(folder, plan, "on", steps=4)
+        _, wanted = trained(folder, plan, "off", steps=4)
+        if "not captured" in done.stderr or got != wanted:
+            raise Failed(f"expected: {wanted}\ngot: {got}\n{done.stderr}")
 
 
 def goesOnWithout(failure, error):
@@ -370,6 +382,7 @@ def cases(every):
     yield "not between cards by the host", otherCards
     yield "not by NCCL on a shared card", sharedCard
     yield "not what the CPU does", hostDoes
+    yield "convolutions", convolutions
     for number in 1, 2:
         yield (f"too little memory for graph {number}", goesOnWithout,
                f"cuGraphInstantiateWithFlags:{number}:2",

@@ -3,9 +3,8 @@
 
 #include "AttentionSuite.h"
 
+#include "CpuComparison.h"
 #include "CpuLibrary.h"
-
-#include <algorithm>
 
 namespace ax::rt {
 
@@ -32,54 +31,6 @@ ExpectedCpuOp prepareOnCpu(const Desc &desc) {
     return prepareAttentionGradient(desc);
 }
 
-template <typename Desc>
-void runOnCpu(const Desc &desc, std::vector<ViewData> &data) {
-  auto op = llvm::cantFail(prepareOnCpu(desc));
-  std::vector<char> workspace(static_cast<size_t>(op->getWorkspaceBytes()) +
-                              64);
-  std::vector<void *> arguments;
-  for (ViewData &argument : data)
-    arguments.push_back(argument.memory.mutableData());
-  llvm::cantFail(op->execute(arguments.data(), workspace.data()));
-}
-
-void copy(const HostTensor &from, HostTensor &to) {
-  for (int64_t i = 0; i < to.numElements(); ++i)
-    to.setDouble(i, from.getDouble(i));
-}
-
-/// Random arguments of both descriptions, with the same numbers.
-template <typename Desc>
-void fill(const Desc &desc, const Desc &wide, uint32_t seed,
-          std::vector<ViewData> &data, std::vector<ViewData> &plain) {
-  std::mt19937 random(seed);
-  for (int i = 0; i < numArguments(desc); ++i) {
-    data.emplace_back(argumentDesc(desc, i)).fillRandom(random);
-    copy(data.back().memory, plain.emplace_back(argumentDesc(wide, i)).memory);
-  }
-}
-
-/// From argument `first` on they are results.
-template <typename Desc>
-void compare(ProductRunner &runner, const Desc &desc,
-             std::vector<ViewData> &data, std::vector<ViewData> &plain,
-             size_t first) {
-  std::string error = llvm::toString(runner.run(desc, data));
-  ASSERT_EQ(error, "") << toString(desc);
-  for (size_t i = first; i < data.size(); ++i) {
-    const HostTensor &got = data[i].memory, &wanted = plain[i].memory;
-    double largest = 0, worst = 0;
-    for (int64_t j = 0; j < got.numElements(); ++j) {
-      largest = std::max(largest, std::abs(wanted.getDouble(j)));
-      worst = std::max(worst, distance(got.getDouble(j), wanted.getDouble(j)));
-    }
-    // Rounding in between is of numbers that are not small.
-    constexpr double least = 0.25;
-    ASSERT_LE(worst, tolerance(data[i].view.dtype) * std::max(largest, least))
-        << toString(desc) << ", argument " << i << ", of up to " << largest;
-  }
-}
-
 } // namespace
 
 void checkAttention(ProductRunner &runner, const AttentionDesc &desc,
@@ -87,10 +38,10 @@ void checkAttention(ProductRunner &runner, const AttentionDesc &desc,
   ASSERT_EQ(findFault(desc), "") << toString(desc);
   AttentionDesc wide = inF32(desc);
   std::vector<ViewData> data, plain;
-  fill(desc, wide, seed, data, plain);
-  runOnCpu(wide, plain);
-  compare(runner, desc, data, plain,
-          data.size() - static_cast<size_t>(numResults(desc)));
+  fillBoth(desc, wide, seed, data, plain);
+  runOnCpu(prepareOnCpu(wide), plain);
+  compareWithCpu(runner, desc, data, plain,
+                 data.size() - static_cast<size_t>(numResults(desc)));
 }
 
 void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
@@ -98,20 +49,20 @@ void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
   ASSERT_EQ(findFault(desc), "") << toString(desc);
   AttentionGradientDesc wide = inF32(desc);
   std::vector<ViewData> data, plain;
-  fill(desc, wide, seed, data, plain);
+  fillBoth(desc, wide, seed, data, plain);
   // What attention gave.
   std::vector<ViewData> forward(plain.begin(), plain.begin() + 4);
   bool hasSums = desc.forward.givesLogSums;
   if (hasSums)
     forward.push_back(plain[5]);
-  runOnCpu(wide.forward, forward);
+  runOnCpu(prepareOnCpu(wide.forward), forward);
   for (auto *given : {&plain, &data}) {
-    copy(forward[3].memory, (*given)[3].memory);
+    copyNumbers(forward[3].memory, (*given)[3].memory);
     if (hasSums)
-      copy(forward[4].memory, (*given)[5].memory);
+      copyNumbers(forward[4].memory, (*given)[5].memory);
   }
-  runOnCpu(wide, plain);
-  compare(runner, desc, data, plain, data.size() - 3);
+  runOnCpu(prepareOnCpu(wide), plain);
+  compareWithCpu(runner, desc, data, plain, data.size() - 3);
 }
 
 namespace {

@@ -1,8 +1,8 @@
 //===- CudaAttentionTest.cpp - Attention on the simulated GPU -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CudaAttention.h"
 #include "AttentionSuite.h"
+#include "CudaDnn.h"
 #include "SimulatedBackend.h"
 
 #include <filesystem>

@@ -8,17 +8,11 @@
 
 #include "AttentionDescriptions.h"
 #include "CudnnAttentionGraphs.h"
-#include "TestSimgpu.h"
-
-#include "gtest/gtest.h"
+#include "DescribedCard.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <dlfcn.h>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <sys/stat.h>
 
 using namespace ax;
@@ -27,29 +21,8 @@ using namespace ax::rt::cuda;
 
 namespace {
 
-std::string readDescription() {
-  const char *tests = std::getenv("AX_TEST_DIR");
-  std::ifstream file(std::string(tests ? tests : "test") +
-                     "/data/cudnn/h100.json");
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-class CudnnPlanTest : public ::testing::Test {
+class CudnnPlanTest : public DescribedCard {
 protected:
-  void SetUp() override {
-    // Whoever looks for the driver by its name gets this one from then on.
-    std::string driver = driverFolder("nocard") + "/libcuda.so.1";
-    ASSERT_TRUE(dlopen(driver.c_str(), RTLD_NOW)) << dlerror();
-    llvm::Expected<std::shared_ptr<const Cudnn>> library = Cudnn::load();
-    if (!library)
-      GTEST_SKIP() << llvm::toString(library.takeError());
-    llvm::Expected<SharedCudnn> made = CudnnHandle::describe(readDescription());
-    ASSERT_TRUE(bool(made)) << llvm::toString(made.takeError());
-    h100 = std::move(*made);
-  }
-
   static int64_t numScores(const AttentionDesc &desc) {
     const std::vector<int64_t> &sizes = desc.q.sizes;
     return sizes[0] * sizes[1] * sizes[2] * desc.k.sizes[2];
@@ -77,16 +50,6 @@ protected:
     checkForwards(desc);
     checkBackwards(makeGradientDesc(desc, layout));
   }
-
-  template <typename Plan>
-  void expectNoKernel(llvm::Expected<Plan> plan) {
-    ASSERT_FALSE(bool(plan));
-    ErrorDescription error = describeError(plan.takeError());
-    EXPECT_EQ(error.code, ExitCode::Unsupported);
-    EXPECT_EQ(error.message, "cuDNN: it knows no kernel for it");
-  }
-
-  SharedCudnn h100;
 };
 
 TEST_F(CudnnPlanTest, TheDriverSeesNoCard) {

@@ -284,8 +284,8 @@ TEST_F(SimcudnnGraphTest, GraphsThatAreNotAttention) {
                   g.tensor(Q, sizes, packedStrides(sizes), CUDNN_DATA_HALF));
             }),
             "cuDNN: it knows no kernel for it");
-  EXPECT_EQ(said, "no engine: it is not attention, which has 2 products, or "
-                  "its gradient, which has 5");
+  EXPECT_EQ(said, "no engine: it is no convolution, and not attention, which "
+                  "has 2 products, or its gradient, which has 5");
   // That is no misuse.
   EXPECT_EQ(simgpuReported(), "");
   Attention made;

@@ -195,7 +195,7 @@ TEST_F(SimcudnnTest, Handles) {
 TEST_F(SimcudnnTest, DescriptorsThatAreNone) {
   Made made = nullptr;
   refused(library->cudnnBackendCreateDescriptor.function(
-              CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, &made),
+              CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, &made),
           CUDNN_STATUS_NOT_SUPPORTED,
           "descriptors of that type are not known here");
   refused(library->cudnnBackendCreateDescriptor.function(
@@ -207,9 +207,10 @@ TEST_F(SimcudnnTest, DescriptorsThatAreNone) {
           CUDNN_STATUS_BAD_PARAM, "there is no such descriptor");
   refused(finalize(made), CUDNN_STATUS_BAD_PARAM,
           "there is no such descriptor");
-  refused(finalize(make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)),
-          CUDNN_STATUS_NOT_SUPPORTED,
-          "only the heuristic makes an engine's configuration here");
+  for (auto type :
+       {CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, CUDNN_BACKEND_ENGINE_DESCRIPTOR})
+    refused(finalize(make(type)), CUDNN_STATUS_NOT_SUPPORTED,
+            "only the heuristic makes an engine's configuration here");
 }
 
 TEST_F(SimcudnnTest, Attributes) {

@@ -1,7 +1,7 @@
-//===- WithoutCudnnTest.cpp - Attention where it cannot be built ----------===//
+//===- WithoutCudnnTest.cpp - cuDNN where it cannot be built --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CudaAttention.h"
+#include "CudaDnn.h"
 
 #include "ax/Support/Error.h"
 
@@ -11,7 +11,7 @@ namespace ax::rt::cuda {
 
 TEST(WithoutCudnnTest, SaysThatAHeaderWasMissing) {
   EXPECT_FALSE(hasCudnn());
-  auto attention = makeAttention(nullptr);
+  auto dnn = makeDnn(nullptr, false);
   auto expect = [](llvm::Error error) {
     ErrorDescription said = describeError(std::move(error));
     EXPECT_EQ(said.code, ExitCode::Unsupported);
@@ -19,8 +19,9 @@ TEST(WithoutCudnnTest, SaysThatAHeaderWasMissing) {
               "this was built without cuDNN's header (cudnn_graph.h beside "
               "cuda.h)");
   };
-  expect(attention->prepare(AttentionDesc()).takeError());
-  expect(attention->prepare(AttentionGradientDesc()).takeError());
+  expect(dnn->prepare(AttentionDesc()).takeError());
+  expect(dnn->prepare(AttentionGradientDesc()).takeError());
+  expect(dnn->prepare(ConvDesc()).takeError());
 }
 
 } // namespace ax::rt::cuda

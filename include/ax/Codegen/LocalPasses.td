@@ -79,6 +79,14 @@ def SkipWidening : Pass<"axl-skip-widening"> {
   }];
 }
 
+def NarrowConvolutions : Pass<"axl-narrow-convolutions"> {
+  let summary = "Convolutions of 16 bits give 16 bits";
+  let description = [{
+    For cuDNN, which has no others where it counts. What ranks or micro-batches add up
+    of a convolution's gradient is f32, and rounded first.
+  }];
+}
+
 def PadProducts : Pass<"axl-pad-products"> {
   let summary = "Rows of large products begin at multiples of 16 bytes";
   let description = [{
@@ -113,7 +121,14 @@ def ChannelsLast : Pass<"axl-channels-last"> {
     transposes move down through what works on elements, and vanish where they
     meet their inverse. Norms of such images become reductions and element-wise
     operations in the order of memory.
+
+    Of those that cuDNN does this is right for 16 bits, and weights, and their
+    gradients, have the channels of the images innermost as well: whoever rounds them
+    writes them so. Convolutions of f32, which cuDNN would turn back, stay.
   }];
+  let options = [
+    Option<"cudnn", "cudnn", "bool", "false", "cuDNN does convolutions">
+  ];
 }
 
 def WriteTransposed : Pass<"axl-write-transposed"> {

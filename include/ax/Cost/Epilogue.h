@@ -54,9 +54,9 @@ public:
 /// behind transposed ones a bias.
 const Library &cpuLibrary();
 
-/// Returns that of GPUs, which is cuBLASLt: behind Linears and convolutions
-/// that give the type of their factors a bias, and then ReLU, GELU by tanh (not
-/// of f64), or a residual; behind transposed ones a bias.
+/// Returns that of GPUs, which is cuBLASLt: behind Linears that give the type
+/// of their factors a bias, and then ReLU, GELU by tanh (not of f64), or a
+/// residual; behind convolutions nothing.
 const Library &gpuLibrary();
 
 /// Returns as much of what stands behind `product` as `library` does with it.

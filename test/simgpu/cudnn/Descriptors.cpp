@@ -63,6 +63,21 @@ constexpr int tensorType = CUDNN_BACKEND_TENSOR_DESCRIPTOR;
 #define DESCRIPTOR(NAME) CUDNN_BACKEND_##NAME##_DESCRIPTOR
 #define ATTRIBUTE(OF, NAME, TYPE)                                              \
   DESCRIPTOR(OF), CUDNN_ATTR_##OF##_##NAME, CUDNN_TYPE_##TYPE
+#define CONVOLUTION_ATTRIBUTE(KIND, PREFIX, NAME, TYPE)                        \
+  DESCRIPTOR(OPERATION_CONVOLUTION_##KIND),                                    \
+      CUDNN_ATTR_OPERATION_CONVOLUTION_##PREFIX##_##NAME, CUDNN_TYPE_##TYPE
+#define CONVOLUTION_RULES(KIND, PREFIX, X, W, Y)                               \
+  {CONVOLUTION_ATTRIBUTE(KIND, PREFIX, CONV_DESC, BACKEND_DESCRIPTOR), 1,      \
+   true, DESCRIPTOR(CONVOLUTION)},                                             \
+      {CONVOLUTION_ATTRIBUTE(KIND, PREFIX, X, BACKEND_DESCRIPTOR), 1, true,    \
+       tensorType},                                                            \
+      {CONVOLUTION_ATTRIBUTE(KIND, PREFIX, W, BACKEND_DESCRIPTOR), 1, true,    \
+       tensorType},                                                            \
+      {CONVOLUTION_ATTRIBUTE(KIND, PREFIX, Y, BACKEND_DESCRIPTOR), 1, true,    \
+       tensorType},                                                            \
+      {CONVOLUTION_ATTRIBUTE(KIND, PREFIX, ALPHA, FLOAT), 1, true}, {          \
+    CONVOLUTION_ATTRIBUTE(KIND, PREFIX, BETA, FLOAT), 1, true                  \
+  }
 const Rule rules[] = {
     {ATTRIBUTE(TENSOR, UNIQUE_ID, INT64), 1, true},
     {ATTRIBUTE(TENSOR, DATA_TYPE, DATA_TYPE), 1, true},
@@ -77,6 +92,16 @@ const Rule rules[] = {
     {ATTRIBUTE(POINTWISE, AXIS, INT64), 1, false},
     {ATTRIBUTE(REDUCTION, OPERATOR, REDUCTION_OPERATOR_TYPE), 1, true},
     {ATTRIBUTE(REDUCTION, COMP_TYPE, DATA_TYPE), 1, true},
+    {ATTRIBUTE(CONVOLUTION, COMP_TYPE, DATA_TYPE), 1, true},
+    {ATTRIBUTE(CONVOLUTION, CONV_MODE, CONVOLUTION_MODE), 1, true},
+    {ATTRIBUTE(CONVOLUTION, SPATIAL_DIMS, INT64), 1, true},
+    {ATTRIBUTE(CONVOLUTION, FILTER_STRIDES, INT64), CUDNN_DIM_MAX, true},
+    {ATTRIBUTE(CONVOLUTION, DILATIONS, INT64), CUDNN_DIM_MAX, true},
+    {ATTRIBUTE(CONVOLUTION, PRE_PADDINGS, INT64), CUDNN_DIM_MAX, true},
+    {ATTRIBUTE(CONVOLUTION, POST_PADDINGS, INT64), CUDNN_DIM_MAX, true},
+    CONVOLUTION_RULES(FORWARD, FORWARD, X, W, Y),
+    CONVOLUTION_RULES(BACKWARD_DATA, BWD_DATA, DX, W, DY),
+    CONVOLUTION_RULES(BACKWARD_FILTER, BWD_FILTER, X, DW, DY),
     {ATTRIBUTE(OPERATION_MATMUL, DESC, BACKEND_DESCRIPTOR), 1, true,
      DESCRIPTOR(MATMUL)},
     {ATTRIBUTE(OPERATION_MATMUL, ADESC, BACKEND_DESCRIPTOR), 1, true,
@@ -121,19 +146,27 @@ const Rule rules[] = {
     {ATTRIBUTE(VARIANT_PACK, DATA_POINTERS, VOID_PTR), any, true},
     {ATTRIBUTE(VARIANT_PACK, WORKSPACE, VOID_PTR), 1, true},
 };
+#undef CONVOLUTION_RULES
+#undef CONVOLUTION_ATTRIBUTE
 #undef ATTRIBUTE
+
+bool isConvolution(cudnnBackendDescriptorType_t type) {
+  return type == DESCRIPTOR(OPERATION_CONVOLUTION_FORWARD) ||
+         type == DESCRIPTOR(OPERATION_CONVOLUTION_BACKWARD_DATA) ||
+         type == DESCRIPTOR(OPERATION_CONVOLUTION_BACKWARD_FILTER);
+}
 
 bool isOperation(cudnnBackendDescriptorType_t type) {
   return type == DESCRIPTOR(OPERATION_MATMUL) ||
          type == DESCRIPTOR(OPERATION_POINTWISE) ||
          type == DESCRIPTOR(OPERATION_REDUCTION) ||
-         type == DESCRIPTOR(OPERATION_RESHAPE);
+         type == DESCRIPTOR(OPERATION_RESHAPE) || isConvolution(type);
 }
 
 } // namespace
 
 bool isKnown(cudnnBackendDescriptorType_t type) {
-  return type == DESCRIPTOR(ENGINECFG) ||
+  return type == DESCRIPTOR(ENGINECFG) || type == DESCRIPTOR(ENGINE) ||
          std::any_of(std::begin(rules), std::end(rules),
                      [&](const Rule &rule) { return rule.of == type; });
 }
@@ -143,7 +176,9 @@ size_t bytesOf(cudnnBackendAttributeType_t type) {
   case CUDNN_TYPE_BOOLEAN:
   case CUDNN_TYPE_CHAR:
     return sizeof(char);
+  case CUDNN_TYPE_CONVOLUTION_MODE:
   case CUDNN_TYPE_DATA_TYPE:
+  case CUDNN_TYPE_FLOAT:
   case CUDNN_TYPE_HEUR_MODE:
   case CUDNN_TYPE_POINTWISE_MODE:
   case CUDNN_TYPE_REDUCTION_OPERATOR_TYPE:
@@ -231,6 +266,67 @@ static Tensor readTensor(const Descriptor &from) {
   return made;
 }
 
+namespace {
+
+/// What a convolution is told, in the order of its inputs and the output.
+struct ConvolutionNames {
+  Kind kind;
+  cudnnBackendAttributeName_t window, first, second, output, alpha, beta;
+};
+
+} // namespace
+
+static Fault readConvolution(const Descriptor &from,
+                             const ConvolutionNames &names, Node &made) {
+  const Descriptor &how = from.other(names.window);
+  made.kind = names.kind;
+  made.type = how.get<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
+  made.window.numDims = how.get<int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+  made.window.strides =
+      how.list<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+  made.window.dilations = how.list<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+  made.window.before = how.list<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+  made.window.behind = how.list<int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
+  for (cudnnBackendAttributeName_t name : {names.first, names.second})
+    made.inputs.push_back(from.other(name).tensor);
+  made.output = from.other(names.output).tensor;
+  if (how.get<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE) !=
+      CUDNN_CROSS_CORRELATION)
+    return {CUDNN_STATUS_NOT_SUPPORTED, "weights are not turned round here"};
+  if (from.get<float>(names.alpha) != 1 || from.get<float>(names.beta) != 0)
+    return {CUDNN_STATUS_NOT_SUPPORTED,
+            "convolutions are neither scaled nor added here"};
+  return {};
+}
+
+/// Sets `made` to what a descriptor of a convolution says.
+static Fault readConvolution(const Descriptor &from, Node &made) {
+#define NAME(NAME) CUDNN_ATTR_OPERATION_CONVOLUTION_##NAME
+  switch (from.type) {
+  case DESCRIPTOR(OPERATION_CONVOLUTION_FORWARD):
+    return readConvolution(from,
+                           {Kind::Convolution, NAME(FORWARD_CONV_DESC),
+                            NAME(FORWARD_X), NAME(FORWARD_W), NAME(FORWARD_Y),
+                            NAME(FORWARD_ALPHA), NAME(FORWARD_BETA)},
+                           made);
+  case DESCRIPTOR(OPERATION_CONVOLUTION_BACKWARD_DATA):
+    return readConvolution(from,
+                           {Kind::ImageGradient, NAME(BWD_DATA_CONV_DESC),
+                            NAME(BWD_DATA_W), NAME(BWD_DATA_DY),
+                            NAME(BWD_DATA_DX), NAME(BWD_DATA_ALPHA),
+                            NAME(BWD_DATA_BETA)},
+                           made);
+  default:
+    return readConvolution(from,
+                           {Kind::WeightGradient, NAME(BWD_FILTER_CONV_DESC),
+                            NAME(BWD_FILTER_X), NAME(BWD_FILTER_DY),
+                            NAME(BWD_FILTER_DW), NAME(BWD_FILTER_ALPHA),
+                            NAME(BWD_FILTER_BETA)},
+                           made);
+  }
+#undef NAME
+}
+
 static Node readNode(const Descriptor &from) {
   Node made;
   auto input = [&](cudnnBackendAttributeName_t name) {
@@ -282,22 +378,26 @@ static Node readNode(const Descriptor &from) {
 
 /// What a plan does: an engine's graph, or what another plan said of itself.
 static Fault readPlan(const Descriptor &from,
-                      std::shared_ptr<const Graph> &graph) {
+                      std::shared_ptr<const Graph> &graph, Engine &engine) {
   if (from.has(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)) {
-    graph = from.other(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).graph;
+    const Descriptor &config =
+        from.other(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    graph = config.graph;
+    engine = config.engine;
     return {};
   }
   if (!from.has(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION))
     return {CUDNN_STATUS_BAD_PARAM, "the plan is of no engine"};
   auto text = from.list<char>(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
-  auto nodes = parseNodes(std::string(text.begin(), text.end()));
-  if (!nodes)
+  auto said = parsePlan(std::string(text.begin(), text.end()));
+  if (!said)
     return {CUDNN_STATUS_BAD_PARAM, "what the plan is made of says nothing"};
-  for (const Node &node : *nodes)
+  engine = said->engine;
+  for (const Node &node : said->nodes)
     if (Fault fault = node.check())
       return fault;
   auto made = std::make_shared<Graph>();
-  Fault fault = made->build(std::move(*nodes));
+  Fault fault = made->build(std::move(said->nodes));
   graph = std::move(made);
   return fault;
 }
@@ -318,7 +418,7 @@ cudnnStatus_t Descriptor::finalize() {
   if (isFinal)
     return refuse(CUDNN_STATUS_NOT_INITIALIZED,
                   "the descriptor is final already");
-  if (type == DESCRIPTOR(ENGINECFG))
+  if (type == DESCRIPTOR(ENGINECFG) || type == DESCRIPTOR(ENGINE))
     return refuse(CUDNN_STATUS_NOT_SUPPORTED,
                   "only the heuristic makes an engine's configuration here");
   for (const Rule &rule : rules)
@@ -330,8 +430,12 @@ cudnnStatus_t Descriptor::finalize() {
     tensor = readTensor(*this);
     fault = tensor.check();
   } else if (isOperation(type)) {
-    node = readNode(*this);
-    fault = node.check();
+    if (isConvolution(type))
+      fault = readConvolution(*this, node);
+    else
+      node = readNode(*this);
+    if (!fault)
+      fault = node.check();
   } else if (type == DESCRIPTOR(OPERATIONGRAPH)) {
     std::vector<Node> nodes;
     for (const SharedDescriptor &one :
@@ -350,7 +454,7 @@ cudnnStatus_t Descriptor::finalize() {
         !has(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP))
       fault = {CUDNN_STATUS_BAD_PARAM, "there is no card to choose for"};
   } else if (type == DESCRIPTOR(EXECUTION_PLAN)) {
-    fault = readPlan(*this, graph);
+    fault = readPlan(*this, graph, engine);
   } else if (type == DESCRIPTOR(VARIANT_PACK)) {
     fault = checkPack(*this);
   }

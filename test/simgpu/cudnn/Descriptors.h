@@ -51,6 +51,7 @@ struct Descriptor {
   Tensor tensor;
   Node node;
   std::shared_ptr<const Graph> graph;
+  Engine engine = Engine::Plain;
 
   bool has(cudnnBackendAttributeName_t name) const {
     return attributes.count(name);

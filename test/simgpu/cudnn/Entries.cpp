@@ -115,11 +115,14 @@ SIMCUDNN_ENTRY cudnnStatus_t cudnnBackendCreateDescriptor(
 
 SIMCUDNN_ENTRY cudnnStatus_t
 cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
+  // Who tidies up first may still ask why something was not done.
+  std::string before = lastReason();
   std::shared_ptr<Descriptor> found;
   if (cudnnStatus_t status =
           enterWith("cudnnBackendDestroyDescriptor", descriptor, found))
     return status;
   descriptors().remove(descriptor);
+  setReason(before);
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -145,6 +148,41 @@ cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   return found->finalize();
 }
 
+/// Those that the heuristic names.
+static std::vector<Engine> enginesOf(const Descriptor &heuristic) {
+  bool isFallback = heuristic.get<cudnnBackendHeurMode_t>(
+                        CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
+  std::vector<Engine> engines(static_cast<size_t>(countEngines()),
+                              Engine::Plain);
+  if (!heuristic.graph->isConvolution())
+    return engines;
+  if (isFallback)
+    return {Engine::Plain};
+  for (size_t i = 0; i < engines.size(); ++i)
+    engines[i] = i == 0 ? Engine::AnyOrder : Engine::TensorCores;
+  return engines;
+}
+
+/// Makes the engine of a configuration known.
+static cudnnStatus_t tellEngine(const Descriptor &config, void *values) {
+  auto engine =
+      descriptors().find(*static_cast<cudnnBackendDescriptor_t *>(values));
+  if (!engine || engine->type != CUDNN_BACKEND_ENGINE_DESCRIPTOR)
+    return refuse(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
+                  "results are descriptors of another type");
+  engine->engine = config.engine;
+  engine->isFinal = true;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+static int64_t tellNotes(Engine engine, int64_t wanted, void *values) {
+  std::vector<cudnnBackendNumericalNote_t> notes = notesOf(engine);
+  auto *to = static_cast<cudnnBackendNumericalNote_t *>(values);
+  for (size_t i = 0; i < notes.size() && static_cast<int64_t>(i) < wanted; ++i)
+    to[i] = notes[i];
+  return static_cast<int64_t>(notes.size());
+}
+
 /// Makes descriptors that the caller has engines' configurations.
 static cudnnStatus_t findEngines(const Descriptor &heuristic, int64_t wanted,
                                  int64_t *count, void *values) {
@@ -160,16 +198,20 @@ static cudnnStatus_t findEngines(const Descriptor &heuristic, int64_t wanted,
   std::string obstacle = heuristic.graph->findObstacle();
   if (!obstacle.empty())
     setReason("no engine: " + obstacle);
-  int64_t numFound = obstacle.empty() ? countEngines() : 0;
+  std::vector<Engine> engines;
+  if (obstacle.empty())
+    engines = enginesOf(heuristic);
+  auto numFound = static_cast<int64_t>(engines.size());
   // Who wants none asks how many there are.
   if (wanted > 0)
     numFound = std::min(wanted, numFound);
   if (count)
     *count = numFound;
   configs.resize(static_cast<size_t>(std::min(wanted, numFound)));
-  for (const auto &config : configs) {
-    config->graph = heuristic.graph;
-    config->isFinal = true;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    configs[i]->graph = heuristic.graph;
+    configs[i]->engine = engines[i];
+    configs[i]->isFinal = true;
   }
   return CUDNN_STATUS_SUCCESS;
 }
@@ -190,14 +232,19 @@ SIMCUDNN_ENTRY cudnnStatus_t cudnnBackendGetAttribute(
                    name == CUDNN_ATTR_ENGINEHEUR_RESULTS;
   bool isWorkspace = isPlan && name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE;
   bool isText = isPlan && name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
-  if (!isResults && !isWorkspace && !isText)
+  bool isEngine = found->type == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR &&
+                  name == CUDNN_ATTR_ENGINECFG_ENGINE;
+  bool isNotes = found->type == CUDNN_BACKEND_ENGINE_DESCRIPTOR &&
+                 name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE;
+  if (!isResults && !isWorkspace && !isText && !isEngine && !isNotes)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "the attribute is not told here");
-  if (type != (isResults     ? CUDNN_TYPE_BACKEND_DESCRIPTOR
-               : isWorkspace ? CUDNN_TYPE_INT64
-                             : CUDNN_TYPE_CHAR))
+  if (type != (isResults || isEngine ? CUDNN_TYPE_BACKEND_DESCRIPTOR
+               : isWorkspace         ? CUDNN_TYPE_INT64
+               : isNotes             ? CUDNN_TYPE_NUMERICAL_NOTE
+                                     : CUDNN_TYPE_CHAR))
     return refuse(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE,
                   "the attribute is of another type");
-  if (wanted < 0 || (isWorkspace && wanted != 1))
+  if (wanted < 0 || ((isWorkspace || isEngine) && wanted != 1))
     return refuse(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND,
                   "the attribute has another number of elements");
   if (wanted > 0 && !values)
@@ -206,8 +253,13 @@ SIMCUDNN_ENTRY cudnnStatus_t cudnnBackendGetAttribute(
   if (isResults)
     return findEngines(*found, wanted, count, values);
   int64_t told = 1;
-  if (isText) {
-    std::string text = toText(*found->graph);
+  if (isEngine) {
+    if (cudnnStatus_t status = tellEngine(*found, values))
+      return status;
+  } else if (isNotes) {
+    told = tellNotes(found->engine, wanted, values);
+  } else if (isText) {
+    std::string text = toText(*found->graph, found->engine);
     told = static_cast<int64_t>(text.size());
     text.copy(static_cast<char *>(values), static_cast<size_t>(wanted));
   } else {
@@ -228,7 +280,7 @@ namespace {
 class Execution {
 public:
   Execution(const Descriptor &plan, const Descriptor &pack)
-      : graph(plan.graph),
+      : graph(plan.graph), engine(plan.engine),
         numbers(pack.list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)),
         places(pack.list<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)),
         workspace(pack.get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE)) {}
@@ -262,7 +314,7 @@ public:
 
   /// On the stream, with where the ranges really are.
   SimgpuWork work() const {
-    return [graph = graph, inMemory = inMemory,
+    return [graph = graph, engine = engine, inMemory = inMemory,
             byValue = byValue](const std::vector<unsigned char *> &at) {
       auto values = byValue;
       std::map<int64_t, unsigned char *> all;
@@ -272,7 +324,7 @@ public:
         all[inMemory[i]] = at[i + 1];
       // NaN in every type.
       std::memset(at[0], 0xff, static_cast<size_t>(graph->workspaceBytes()));
-      evaluate(*graph, all);
+      evaluate(*graph, engine, all);
     };
   }
 
@@ -333,6 +385,7 @@ private:
   }
 
   std::shared_ptr<const Graph> graph;
+  Engine engine;
   std::vector<int64_t> numbers;
   std::vector<void *> places;
   void *workspace;

@@ -104,9 +104,9 @@ double roundTo(cudnnDataType_t type, double value) {
 
 class Evaluator {
 public:
-  Evaluator(const Graph &graph,
+  Evaluator(const Graph &graph, Engine engine,
             const std::map<int64_t, unsigned char *> &places)
-      : graph(graph), places(places) {}
+      : graph(graph), engine(engine), places(places) {}
 
   void run() {
     // All that is read is read before anything is written.
@@ -154,6 +154,10 @@ private:
       return reduce(node);
     case Kind::Reshape:
       return reshape(node);
+    case Kind::Convolution:
+    case Kind::ImageGradient:
+    case Kind::WeightGradient:
+      return convolve(node, of(node.inputs[0]), of(node.inputs[1]), engine);
     }
     return {};
   }
@@ -285,15 +289,16 @@ private:
   }
 
   const Graph &graph;
+  Engine engine;
   const std::map<int64_t, unsigned char *> &places;
   std::map<int64_t, Values> values;
 };
 
 } // namespace
 
-void evaluate(const Graph &graph,
+void evaluate(const Graph &graph, Engine engine,
               const std::map<int64_t, unsigned char *> &places) {
-  Evaluator(graph, places).run();
+  Evaluator(graph, engine, places).run();
 }
 
 } // namespace simcudnn

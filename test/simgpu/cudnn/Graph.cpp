@@ -207,6 +207,10 @@ Fault Node::check() const {
         inputs[0].reach() != output.reach())
       return mismatch("a reshape has other elements than what it is of");
     return {};
+  case Kind::Convolution:
+  case Kind::ImageGradient:
+  case Kind::WeightGradient:
+    return checkConvolution(*this);
   }
   return {};
 }
@@ -288,10 +292,12 @@ static std::string findObstacle(const Tensor &tensor) {
 // What the flash kernels of cuDNN 9 want, or less than that.
 std::string Graph::findObstacle() const {
   constexpr size_t forwards = 2, backwards = 5;
+  if (isConvolution())
+    return findConvolutionObstacle(nodes.front());
   size_t count = numMatmuls();
   if (count != forwards && count != backwards)
-    return "it is not attention, which has 2 products, or its gradient, "
-           "which has 5";
+    return "it is no convolution, and not attention, which has 2 products, or "
+           "its gradient, which has 5";
   const Tensor *first = nullptr;
   bool hasStats = false;
   for (const Node &node : nodes) {
@@ -334,6 +340,9 @@ std::string Graph::findObstacle() const {
 int64_t Graph::workspaceBytes() const {
   constexpr int64_t least = 256, narrow = 2;
   int64_t bytes = least;
+  // Some bring tensors into another order.
+  if (isConvolution())
+    return bytes + nodes.front().output.spanBytes();
   for (const Node &node : nodes) {
     const Tensor &first = node.inputs[0];
     bool sumsUp = node.kind == Kind::Reduction && !node.reducesRows();

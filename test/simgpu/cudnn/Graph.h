@@ -46,7 +46,21 @@ struct Tensor {
   Fault check() const;
 };
 
-enum class Kind { Matmul, Pointwise, Reduction, Reshape };
+enum class Kind {
+  Matmul,
+  Pointwise,
+  Reduction,
+  Reshape,
+  Convolution,
+  ImageGradient,
+  WeightGradient
+};
+
+/// Of a convolution, for each spatial dimension.
+struct Window {
+  int64_t numDims = 0;
+  Sizes strides, dilations, before, behind;
+};
 
 struct Node {
   Kind kind = Kind::Matmul;
@@ -56,10 +70,25 @@ struct Node {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   /// Of indices; -1: none was said.
   int64_t axis = -1;
+  Window window;
+  /// Of a convolution's three tensors, images, weights and what it makes, the
+  /// ones that are read, in this order.
   std::vector<Tensor> inputs;
   Tensor output;
 
   Fault check() const;
+  bool isConvolution() const { return kind >= Kind::Convolution; }
+  const Tensor &images() const {
+    return kind == Kind::ImageGradient ? output : inputs[0];
+  }
+  const Tensor &weights() const {
+    return kind == Kind::WeightGradient  ? output
+           : kind == Kind::ImageGradient ? inputs[0]
+                                         : inputs[1];
+  }
+  const Tensor &made() const {
+    return kind == Kind::Convolution ? output : inputs[1];
+  }
   /// Whether the last dimension's elements become one.
   bool reducesRows() const {
     return kind == Kind::Reduction && output.sizes.back() == 1;
@@ -74,19 +103,45 @@ struct Graph {
   Fault build(std::vector<Node> unordered);
   bool isWritten(int64_t number) const;
   size_t numMatmuls() const;
+  bool isConvolution() const {
+    return nodes.size() == 1 && nodes.front().isConvolution();
+  }
   /// Why there is no kernel for it; empty: there is one.
   std::string findObstacle() const;
   /// Bytes that its kernel wants beside the tensors.
   int64_t workspaceBytes() const;
 };
 
-/// A graph's operations as text, and what that says; nothing if it says none.
-std::string toText(const Graph &graph);
-std::optional<std::vector<Node>> parseNodes(const std::string &text);
+/// What does a graph. All engines do attention alike.
+enum class Engine {
+  /// Adds up in any order: its sums are rubbish, as nobody is to take it.
+  AnyOrder,
+  /// Of f32 has ten bits behind the point.
+  TensorCores,
+  /// For which the heuristic is asked in vain.
+  Plain
+};
+std::vector<cudnnBackendNumericalNote_t> notesOf(Engine engine);
+
+/// Which engine does which operations, as text, and what that says; nothing if
+/// it says none.
+struct Said {
+  Engine engine = Engine::Plain;
+  std::vector<Node> nodes;
+};
+std::string toText(const Graph &graph, Engine engine);
+std::optional<Said> parsePlan(const std::string &text);
+
+Fault checkConvolution(const Node &node);
+/// Why no engine does it; empty: they do.
+std::string findConvolutionObstacle(const Node &node);
+/// The elements of what the node gives, from those of what it reads.
+std::vector<double> convolve(const Node &node, std::vector<double> first,
+                             std::vector<double> second, Engine engine);
 
 /// Does all of the graph. `places` has where each tensor is that is in memory
 /// or a number.
-void evaluate(const Graph &graph,
+void evaluate(const Graph &graph, Engine engine,
               const std::map<int64_t, unsigned char *> &places);
 
 } // namespace simcudnn

@@ -23,12 +23,17 @@ static void write(std::ostream &os, const Tensor &tensor) {
      << tensor.isByValue;
 }
 
-std::string toText(const Graph &graph) {
+std::string toText(const Graph &graph, Engine engine) {
   std::ostringstream os;
-  os << magic << ' ' << graph.nodes.size();
+  os << magic << ' ' << int(engine) << ' ' << graph.nodes.size();
   for (const Node &node : graph.nodes) {
     os << ' ' << int(node.kind) << ' ' << node.mode << ' ' << node.reduction
-       << ' ' << node.type << ' ' << node.axis << ' ' << node.inputs.size();
+       << ' ' << node.type << ' ' << node.axis << ' ' << node.window.numDims;
+    for (const Sizes *all : {&node.window.strides, &node.window.dilations,
+                             &node.window.before, &node.window.behind})
+      for (int64_t one : *all)
+        os << ' ' << one;
+    os << ' ' << node.inputs.size();
     for (const Tensor &input : node.inputs)
       write(os, input);
     write(os, node.output);
@@ -79,6 +84,12 @@ public:
     read(made.reduction);
     read(made.type);
     made.axis = number();
+    size_t dims = count();
+    made.window.numDims = static_cast<int64_t>(dims);
+    for (Sizes *all : {&made.window.strides, &made.window.dilations,
+                       &made.window.before, &made.window.behind})
+      for (size_t i = 0; i < dims; ++i)
+        all->push_back(number());
     for (size_t left = count(); left-- > 0;)
       made.inputs.push_back(tensor());
     made.output = tensor();
@@ -95,16 +106,17 @@ private:
 
 } // namespace
 
-std::optional<std::vector<Node>> parseNodes(const std::string &text) {
+std::optional<Said> parsePlan(const std::string &text) {
   Reader reader(text);
   if (!reader.takes(magic))
     return std::nullopt;
-  std::vector<Node> nodes;
+  Said said;
+  reader.read(said.engine);
   for (size_t left = reader.count(); left-- > 0;)
-    nodes.push_back(reader.node());
+    said.nodes.push_back(reader.node());
   if (!reader.takes("}"))
     return std::nullopt;
-  return nodes;
+  return said;
 }
 
 } // namespace simcudnn

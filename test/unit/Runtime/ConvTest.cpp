@@ -227,6 +227,20 @@ TEST(ConvTest, Transposed) {
         }
 }
 
+// As code for a GPU has them, where the CPU does what that cannot.
+TEST(ConvTest, WeightsWithTheirChannelsInnermost) {
+  for (const Case &c : cases)
+    for (DType type : {DType::F32, DType::BF16, DType::F16})
+      for (ConvKind kind : {ConvKind::Forward, ConvKind::Transposed,
+                            ConvKind::WeightGradient}) {
+        ConvDesc desc = makeDesc(c, type, kind, true);
+        desc.w = image(type, desc.w.sizes, true);
+        check(desc);
+        desc.constantW = kind != ConvKind::WeightGradient;
+        check(desc, 2);
+      }
+}
+
 TEST(ConvTest, FourDimensions) {
   Case c{{1, 2, 3, 4, 3, 2},
          {2, 2, 2, 2, 2, 2},

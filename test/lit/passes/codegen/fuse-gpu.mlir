@@ -164,3 +164,41 @@ axl.stage @directly(%x: tensor<64x64xf32>, %b: tensor<64x32xf32>) {
   %y = ax.binary sub %l, %m : tensor<64x64xf32>, tensor<64x1xf32> -> tensor<64x64xf32>
   axl.yield %y : tensor<64x64xf32>
 }
+
+// Of 16 bits cuDNN reads what is turned, and not what is behind that: images,
+// and weights, which a CPU has dense.
+// BOTH: axl.stage @images(%[[X:.*]]: tensor<2x8x4x4xbf16>, %[[W:.*]]: tensor<8x8x3x3xbf16>)
+// CPU-NOT: axl.fusion
+// CPU: ax.conv
+// GPU: %[[A:.*]] = axl.fusion(%[[X]]) {
+// GPU: ax.transpose
+// GPU: -> tensor<2x4x4x8xbf16>
+// GPU: %[[A1:.*]] = ax.transpose %[[A]] [0, 3, 1, 2]
+// GPU: %[[B:.*]] = axl.fusion(%[[W]]) {
+// GPU: ax.transpose
+// GPU: -> tensor<8x3x3x8xbf16>
+// GPU: %[[B1:.*]] = ax.transpose %[[B]] [0, 3, 1, 2]
+// GPU: ax.conv %[[A1]], %[[B1]]
+axl.stage @images(%x: tensor<2x8x4x4xbf16>, %w: tensor<8x8x3x3xbf16>) {
+  %0 = ax.transpose %x [0, 2, 3, 1] : tensor<2x8x4x4xbf16> -> tensor<2x4x4x8xbf16>
+  %1 = ax.transpose %0 [0, 3, 1, 2] : tensor<2x4x4x8xbf16> -> tensor<2x8x4x4xbf16>
+  %2 = ax.transpose %w [0, 2, 3, 1] : tensor<8x8x3x3xbf16> -> tensor<8x3x3x8xbf16>
+  %3 = ax.transpose %2 [0, 3, 1, 2] : tensor<8x3x3x8xbf16> -> tensor<8x8x3x3xbf16>
+  %4 = ax.conv %1, %3 strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : tensor<2x8x4x4xbf16>, tensor<8x8x3x3xbf16> -> tensor<2x8x4x4xbf16>
+  axl.yield %4 : tensor<2x8x4x4xbf16>
+}
+
+// What begins between two multiples of 16 bytes is copied.
+// BOTH: axl.stage @begins
+// CPU-NOT: axl.fusion
+// GPU: axl.fusion
+// GPU: ax.slice
+// BOTH: ax.conv
+axl.stage @begins(%x: tensor<3x4x4x3xbf16>, %w: tensor<3x3x1x1xbf16>) {
+  %0 = ax.slice %x starts [1, 0, 0, 0] steps [1, 1, 1, 1] : tensor<3x4x4x3xbf16> -> tensor<2x4x4x3xbf16>
+  %1 = ax.reshape %0 : tensor<2x4x4x3xbf16> -> tensor<1x8x4x3xbf16>
+  %2 = ax.slice %1 starts [0, 1, 0, 0] steps [1, 1, 1, 1] : tensor<1x8x4x3xbf16> -> tensor<1x7x4x3xbf16>
+  %3 = ax.transpose %2 [0, 3, 1, 2] : tensor<1x7x4x3xbf16> -> tensor<1x3x7x4xbf16>
+  %4 = ax.conv %3, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x3x7x4xbf16>, tensor<3x3x1x1xbf16> -> tensor<1x3x7x4xbf16>
+  axl.yield %4 : tensor<1x3x7x4xbf16>
+}

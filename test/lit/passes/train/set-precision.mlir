@@ -19,6 +19,11 @@
 // Attention and its gradient keep their operands, a mask of large numbers above all.
 // CHECK: ax.attention {{.*}} mask %{{.*}} : tensor<1x1x1x3xf32> scale 1.000000e+00 {product_type = bf16} : tensor<1x1x3x2xf32>
 // CHECK: ax.attention_gradient {{.*}} mask %{{.*}} : tensor<1x1x1x3xf32> scale 1.000000e+00 {product_type = bf16} : tensor<1x1x3x2xf32>
+// Convolutions, and their gradients.
+// CHECK: ax.conv %{{.*}} -> tensor<1x4x5x5xbf16>
+// CHECK: ax.conv_transpose %{{.*}} -> tensor<1x2x5x5xbf16>
+// CHECK: %[[G:.*]] = ax.conv_weight_gradient %{{.*}} -> tensor<4x2x3x3xbf16>
+// CHECK: ax.cast %[[G]] : tensor<4x2x3x3xbf16> -> tensor<4x2x3x3xf32>
 ax.plan @p version 1 {
   ax.state @w : tensor<4x2xf32> from "w" offset 0 length 32 {trainable}
   ax.state @b : tensor<2xf32> from "w" offset 0 length 8 {trainable}
@@ -37,5 +42,12 @@ ax.plan @p version 1 {
     %a = ax.attention %q, %q, %q mask %m : tensor<1x1x1x3xf32> scale 1.0 : tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32> -> tensor<1x1x3x2xf32>
     %dq, %dk, %dv = ax.attention_gradient %q, %q, %q, %a, %q mask %m : tensor<1x1x1x3xf32> scale 1.0 : tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32> -> tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>
     ax.return %y, %d, %dq : tensor<3x3xf32>, tensor<3x3xf64>, tensor<1x1x3x2xf32>
+  }
+  ax.program @convolutions(%x: tensor<1x2x5x5xf32> {ax.name = "x"}, %w: tensor<4x2x3x3xf32> {ax.name = "w"}) -> (
+      tensor<1x2x5x5xf32> {ax.name = "dx"}, tensor<4x2x3x3xf32> {ax.name = "dw"}) {
+    %y = ax.conv %x, %w strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : tensor<1x2x5x5xf32>, tensor<4x2x3x3xf32> -> tensor<1x4x5x5xf32>
+    %dx = ax.conv_transpose %y, %w strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] output_pads [0, 0] : tensor<1x4x5x5xf32>, tensor<4x2x3x3xf32> -> tensor<1x2x5x5xf32>
+    %dw = ax.conv_weight_gradient %x, %y kernel [3, 3] strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : tensor<1x2x5x5xf32>, tensor<1x4x5x5xf32> -> tensor<4x2x3x3xf32>
+    ax.return %dx, %dw : tensor<1x2x5x5xf32>, tensor<4x2x3x3xf32>
   }
 }

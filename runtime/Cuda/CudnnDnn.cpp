@@ -1,0 +1,118 @@
+//===- CudnnDnn.cpp - Attention and convolutions by cuDNN -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CudaDnn.h"
+#include "CudnnAttentionGraphs.h"
+#include "CudnnConvolutionGraphs.h"
+#include "CudnnOps.h"
+
+namespace ax::rt::cuda {
+
+namespace {
+
+/// Layers are alike: each description has one plan, whose making takes about
+/// half a second.
+template <typename Desc>
+class PlansByDescription {
+public:
+  template <typename Build>
+  llvm::Expected<SharedPlan> find(const Desc &desc, Build build) {
+    for (const auto &[known, plan] : plans)
+      if (known == desc)
+        return plan;
+    llvm::Expected<std::unique_ptr<CudnnPlan>> made = build();
+    if (!made)
+      return made.takeError();
+    return plans.emplace_back(desc, std::move(*made)).second;
+  }
+
+private:
+  std::vector<std::pair<Desc, SharedPlan>> plans;
+};
+
+class CudnnDnn : public CudaDnn {
+public:
+  CudnnDnn(SharedCard card, bool tf32) : card(std::move(card)), tf32(tf32) {}
+
+  llvm::Expected<std::unique_ptr<CudaOp>>
+  prepare(const AttentionDesc &desc) override {
+    std::lock_guard<std::mutex> held(mutex);
+    llvm::Expected<SharedPlan> plan = findForwards(desc);
+    if (!plan)
+      return plan.takeError();
+    return makeAttention(desc, std::move(*plan));
+  }
+
+  llvm::Expected<std::unique_ptr<CudaOp>>
+  prepare(const AttentionGradientDesc &desc) override {
+    if (std::string obstacle = findObstacle(desc); !obstacle.empty())
+      return makeError(ExitCode::Unsupported, obstacle);
+    std::lock_guard<std::mutex> held(mutex);
+    SharedPlan first;
+    if (!desc.forward.givesLogSums) {
+      llvm::Expected<SharedPlan> made = findForwards(desc.forward);
+      if (!made)
+        return made.takeError();
+      first = std::move(*made);
+    }
+    if (llvm::Error error = start())
+      return error;
+    llvm::Expected<SharedPlan> plan = backwards.find(
+        desc, [&] { return planAttentionGradient(handle, desc); });
+    if (!plan)
+      return plan.takeError();
+    return makeAttentionGradient(desc, std::move(first), std::move(*plan));
+  }
+
+  llvm::Expected<std::unique_ptr<CudaOp>>
+  prepare(const ConvDesc &given) override {
+    if (std::string obstacle = findObstacle(given); !obstacle.empty())
+      return makeError(ExitCode::Unsupported, obstacle);
+    // Nothing is packed.
+    ConvDesc desc = given;
+    desc.constantW = false;
+    std::lock_guard<std::mutex> held(mutex);
+    if (llvm::Error error = start())
+      return error;
+    llvm::Expected<SharedPlan> plan = convolutions.find(
+        desc, [&] { return planConvolution(handle, desc, tf32); });
+    if (!plan)
+      return plan.takeError();
+    return makeConvolution(desc.kind, std::move(*plan));
+  }
+
+private:
+  llvm::Expected<SharedPlan> findForwards(const AttentionDesc &desc) {
+    if (std::string obstacle = findObstacle(desc); !obstacle.empty())
+      return makeError(ExitCode::Unsupported, obstacle);
+    if (llvm::Error error = start())
+      return error;
+    return forwards.find(desc, [&] { return planAttention(handle, desc); });
+  }
+  /// Finds the library, and makes the card's context the thread's.
+  llvm::Error start() {
+    if (!handle) {
+      llvm::Expected<SharedCudnn> made = CudnnHandle::create(card);
+      if (!made)
+        return made.takeError();
+      handle = std::move(*made);
+    }
+    return card->enter();
+  }
+
+  SharedCard card;
+  bool tf32;
+  std::mutex mutex;
+  SharedCudnn handle;
+  PlansByDescription<AttentionDesc> forwards;
+  PlansByDescription<AttentionGradientDesc> backwards;
+  PlansByDescription<ConvDesc> convolutions;
+};
+
+} // namespace
+
+std::unique_ptr<CudaDnn> makeDnn(const SharedCard &card, bool tf32) {
+  return std::make_unique<CudnnDnn>(card, tf32);
+}
+
+} // namespace ax::rt::cuda
