@@ -28,6 +28,7 @@
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "Kernels/Decompose.h"
+#include "Kernels/ElementOps.h"
 #include "Kernels/ThreadGroups.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/TensorBuilder.h"
@@ -54,11 +55,14 @@ struct Extent {
   SmallVector<int64_t> shape, dims;
   /// Places of the result, and elements of each.
   int64_t kept = 1, points = 1;
+  /// Of an element.
+  int64_t bytes;
   /// Neighbouring places read neighbours.
   bool isColumn = false;
 
   Extent(Value operand, ArrayRef<int64_t> dims)
-      : shape(shapeOf(operand)), dims(dims) {
+      : shape(shapeOf(operand)), dims(dims),
+        bytes(storageBytes(elementType(operand))) {
     for (auto [dim, size] : llvm::enumerate(shape)) {
       (isReduced(dim) ? points : kept) *= size;
       if (size != 1)
@@ -68,7 +72,7 @@ struct Extent {
   bool isReduced(int64_t dim) const { return llvm::is_contained(dims, dim); }
   /// Who does a place of one of so many parts.
   int64_t threadsOf(int64_t parts) const {
-    return chooseGroup(kept * parts, points / parts, isColumn,
+    return chooseGroup(kept * parts, points / parts, bytes, isColumn,
                        /*scratchBytes=*/0)
         .threads;
   }

@@ -55,6 +55,8 @@ void Emitter::noteNeighbours(const IndexExpr &offset, Type type) {
   for (const IndexExpr::Term &term : rest.terms)
     points = std::gcd(points, term.coef);
   Neighbours &of = neighbours[nest.plan];
+  if (step == 1 && choiceDepth == 0)
+    of.beside.push_back({rest, bytes});
   // What is chosen at run time for each point stays apart.
   if (step != 1 || points == 1 || choiceDepth > 0) {
     ++of.apart;
@@ -65,11 +67,54 @@ void Emitter::noteNeighbours(const IndexExpr &offset, Type type) {
   of.points = std::max(of.points, points);
 }
 
+/// The expression without what is a multiple of `lanes`.
+static IndexExpr modulo(const IndexExpr &expr, int64_t lanes) {
+  IndexExpr rest(llvm::mod(expr.constant, lanes));
+  for (const IndexExpr::Term &term : expr.terms)
+    if (int64_t coef = llvm::mod(term.coef, lanes))
+      rest.terms.push_back({term.var, coef});
+  return rest;
+}
+
+/// Where a plan's point 0 lies, but for a multiple of its lanes.
+static IndexExpr placeOfFirst(const LoopPlan::Shift &shift,
+                              const IndexExpr &iteration) {
+  return iteration * shift.ofIteration + IndexExpr(shift.constant);
+}
+
+static int loopOf(const IndexSpace::Nest &nest) {
+  return *llvm::find_if(nest.vars, [](int var) { return var >= 0; });
+}
+
+/// Whether lanes of the offset's element are next to each other and aligned.
+bool Emitter::isShiftedAlong(const IndexExpr &offset) const {
+  int var = loopOf(*inShifted->nest);
+  if (offset.coefficient(var) != 1)
+    return false;
+  IndexExpr first = offset;
+  llvm::erase_if(first.terms, [&](auto &term) { return term.var == var; });
+  const LoopPlan::Shift &shift = *inShifted->nest->plan->shift;
+  return modulo(first, shift.lanes) ==
+         modulo(placeOfFirst(shift, space.linear(outer)), shift.lanes);
+}
+
 /// All lanes of an access are a constant from one address, which is one of the
 /// tensor's as they are, for it is a multiple of their number.
 std::pair<Value, Value> Emitter::placeOf(Value base, IndexExpr offset,
                                          Type type) {
-  if (!inLanes || llvm::any_of(offset.terms, [&](const IndexExpr::Term &term) {
+  if (inShifted && isShiftedAlong(offset)) {
+    int var = loopOf(*inShifted->nest);
+    llvm::erase_if(offset.terms, [&](auto &term) { return term.var == var; });
+    // Nothing is left of the division, which says so.
+    Value lanes = writer.number(inShifted->nest->plan->shift->lanes);
+    Value first = writer.addIndex(space.materialize(offset), inShifted->head);
+    first = writer.mulIndex(writer.divIndex(first, lanes), lanes);
+    return {writer.address(writer.address(base, first, type), inShifted->start,
+                           type),
+            writer.number(inShifted->lane)};
+  }
+  if (inShifted || !inLanes ||
+      llvm::any_of(offset.terms, [&](const IndexExpr::Term &term) {
         return term.coef % inLanes->count != 0;
       }))
     return {base, space.materialize(offset)};
@@ -87,21 +132,57 @@ static bool keepsBusy(int64_t points, int64_t lanes, int64_t threads) {
   return 3 * with <= 4 * without;
 }
 
+int64_t Emitter::getWidest() const {
+  int64_t widest = 1;
+  for (const auto &[plan, of] : neighbours)
+    if (plan != &nests.outer)
+      for (const auto &[first, bytes] : of.beside)
+        widest = std::max(widest, bytes);
+  return widest;
+}
+
+/// Where sizes do not divide, or rows begin anywhere: most accesses are to
+/// begin at the same distance from a multiple of 16 bytes.
+bool Emitter::makeShift(LoopPlan &plan, const Neighbours &of) {
+  // Fewer turns are not worth the points before and behind.
+  constexpr int64_t fewTurns = 4;
+  if (!nests.group.isMany() || nests.group.isColumn())
+    return false;
+  int64_t widest = 1;
+  for (const auto &[first, bytes] : of.beside)
+    widest = std::max(widest, bytes);
+  int64_t lanes = mostBytes / widest;
+  if (lanes == 1 || plan.numPoints() < fewTurns * lanes * nests.group.threads)
+    return false;
+  for (int64_t ofIteration = 0; ofIteration != lanes; ++ofIteration)
+    for (int64_t constant = 0; constant != lanes; ++constant) {
+      LoopPlan::Shift shift{lanes, ofIteration, constant};
+      IndexExpr place = modulo(placeOfFirst(shift, space.linear(outer)), lanes);
+      int64_t along = llvm::count_if(of.beside, [&](const auto &access) {
+        return modulo(access.first, lanes) == place;
+      });
+      if (2 * along > of.together + of.apart)
+        return plan.makeShift(shift);
+    }
+  return false;
+}
+
 /// As many as the widest elements have in one access: what is narrower is then
 /// read and written in whole lines by neighbouring threads, too.
 bool Emitter::makeLanes() {
   bool isMore = false;
   for (const auto &[plan, of] : neighbours) {
     bool isOuter = plan == &nests.outer;
-    if (plan->numLanes() > 1 || plan->tile() || of.hasLoops ||
-        of.together < of.apart || (isOuter && !areElements()))
+    if (plan->numLanes() > 1 || plan->shift || plan->tile() || of.hasLoops ||
+        (isOuter && !areElements()))
       continue;
     int64_t threads = isOuter ? 1 : nests.group.threads;
-    int64_t lanes = std::min(mostBytes / of.widest, of.points);
+    int64_t lanes =
+        of.together < of.apart ? 1 : std::min(mostBytes / of.widest, of.points);
     while (lanes > 1 && !(keepsBusy(plan->numPoints(), lanes, threads) &&
                           plan->makeLanes(lanes)))
       lanes /= 2;
-    isMore |= lanes > 1;
+    isMore |= lanes > 1 || (!isOuter && makeShift(*plan, of));
   }
   return isMore;
 }
@@ -113,17 +194,83 @@ Emitter::Values Emitter::emitLanes(IndexSpace::Nest &nest, ValueRange carried,
                                    Body body) {
   Values results(carried);
   Lanes lanes{nest.plan->numLanes(), {}};
-  llvm::SaveAndRestore ofLanes(inLanes, lanes.count > 1 ? &lanes : inLanes);
+  llvm::SaveAndRestore ofLanes(inLanes,
+                               inLanes || lanes.count == 1 ? inLanes : &lanes);
   memos.emplace_back();
   for (nest.lane = 0; nest.lane != lanes.count; ++nest.lane)
     results = body(results);
   memos.pop_back();
-  for (const auto &[base, stores] : lanes.stores)
-    for (const Store &store : stores) {
-      auto [near, further] = placeOf(base, store.offset, store.type);
-      writer.store(store.value, near, further, store.type);
-    }
+  emitStores(lanes);
   return results;
+}
+
+void Emitter::emitStores(const Lanes &lanes) {
+  for (const auto &[base, stores] : lanes.stores)
+    for (const Store &store : stores)
+      writer.store(store.value, store.near, store.further, store.type);
+}
+
+/// All points of a nest: of one with a shift those that are in no lanes, and
+/// then the lanes. How many there are of either is one number for any head.
+SmallVector<Emitter::Turns, 2> Emitter::turnsOf(const IndexSpace::Nest &nest) {
+  int64_t size = nest.plan->numPoints();
+  if (!nest.plan->shift) {
+    int64_t lanes = nest.plan->numLanes();
+    return {{size / lanes, lanes, {}}};
+  }
+  int64_t lanes = nest.plan->shift->lanes;
+  IndexExpr place = placeOfFirst(*nest.plan->shift, space.linear(outer));
+  Value over = writer.remIndex(space.materialize(place), writer.number(lanes));
+  Value head = writer.addIndex(writer.number(lanes),
+                               writer.mulIndex(over, writer.number(-1)));
+  head = writer.remIndex(head, writer.number(lanes));
+  int64_t longest =
+      place.isConstant() ? llvm::mod(-place.constant, lanes) : lanes - 1;
+  int64_t count = (size - longest) / lanes;
+  return {{size - count * lanes, 1, head, count * lanes}, {count, lanes, head}};
+}
+
+/// One of these.
+Emitter::Values Emitter::emitTurn(IndexSpace::Nest &nest, const Turns &turns,
+                                  Value point, ValueRange carried, Body body) {
+  if (!nest.plan->shift) {
+    bindPoint(nest, point);
+    return emitLanes(nest, carried, body);
+  }
+  Values results(carried);
+  // Lanes' expressions do not say which one it is.
+  auto emit = [&](Value number) {
+    bindPoint(nest, number);
+    memos.emplace_back();
+    results = body(results);
+    memos.pop_back();
+  };
+  if (turns.lanes == 1) {
+    Value behind = writer.addIndex(point, writer.number(turns.between));
+    emit(writer.select(writer.isLess(point, turns.head), point, behind));
+    return results;
+  }
+  Lanes lanes{turns.lanes, {}};
+  llvm::SaveAndRestore ofLanes(inLanes, inLanes ? inLanes : &lanes);
+  Shifted shifted{&nest, turns.head,
+                  writer.mulIndex(point, writer.number(turns.lanes))};
+  llvm::SaveAndRestore ofShifted(inShifted,
+                                 static_cast<const Shifted *>(&shifted));
+  Value first = writer.addIndex(shifted.head, shifted.start);
+  for (; shifted.lane != turns.lanes; ++shifted.lane)
+    emit(writer.addIndex(first, writer.number(shifted.lane)));
+  emitStores(lanes);
+  return results;
+}
+
+/// So many that a thread has some 64 bytes on their way, if it has more points.
+int64_t Emitter::togetherOf(const IndexSpace::Nest &nest,
+                            const Turns &turns) const {
+  constexpr int64_t most = 4;
+  if (&nest != nestOfResults || nests.group.isColumn())
+    return 1;
+  int64_t points = turns.lanes > 1 ? most / 2 : most;
+  return turns.count >= 2 * points * nests.group.threads ? points : 1;
 }
 
 } // namespace ax::codegen

@@ -174,6 +174,8 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
         .push_back(type.getDimSize(r.dims[i]));
 
   RowValue row;
+  if (isDoneAlong(r))
+    return emitMaxAndSum(r, fixed);
   if (r.outerSizes.empty()) {
     row.isScalar = true;
     row.scalar = reduceElements(r, {}, writer.neutral(r.kind, r.element));
@@ -191,6 +193,38 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
                return {};
              });
   return row;
+}
+
+/// A row's maximum that a group of threads finds, where a sum needs it.
+bool Emitter::isDoneAlong(const Reduction &r) const {
+  return sumsAlong.contains(r.op) && r.outerSizes.empty() &&
+         nests.group.isMany() && !nests.group.isColumn() &&
+         llvm::product_of(r.innerSizes) > 1;
+}
+
+/// Both from one read of the row.
+Emitter::RowValue Emitter::emitMaxAndSum(const Reduction &r,
+                                         ArrayRef<IndexExpr> fixed) {
+  IndexSpace::Nest nest = space.addNest(
+      getPlan(r.op, static_cast<int>(NestRole::Elements), r.innerSizes), false);
+  // Each point, and each lane of one, adds its number to the list.
+  Values both = emitLoops(
+      nest, {},
+      [&](ValueRange numbers) {
+        Values more(numbers);
+        more.push_back(
+            pull(r.op.getOperand(),
+                 r.operandIndices(
+                     {}, space.delinearize(space.linear(nest), r.innerSizes))));
+        return more;
+      },
+      r.op);
+  RowValue max, sum;
+  max.isScalar = sum.isScalar = true;
+  max.scalar = both[0];
+  sum.scalar = both[1];
+  rowValues[{sumsAlong.lookup(r.op), Indices(fixed)}] = sum;
+  return max;
 }
 
 /// `acc` and all elements at the given place.

@@ -26,8 +26,12 @@ public:
   void iterations(
       int64_t tiledSize,
       llvm::function_ref<void(Value, std::pair<Value, Value>)> body) final;
-  Values dealtLoop(int64_t count, mlir::ValueRange carried,
-                   llvm::ArrayRef<Combining> combining, LoopBody body) final;
+  Value expFlushed(Value x) final;
+  void dealtLoop(int64_t count, int64_t together,
+                 llvm::function_ref<void(mlir::ValueRange)> body) final;
+  Value dealtReduction(llvm::ArrayRef<DealtPoints> points, Value carried,
+                       Combining combining) final;
+  MaxAndSum dealtMaxAndSum(llvm::ArrayRef<DealtPoints> points) final;
   void meet() final;
 
 private:
@@ -42,6 +46,8 @@ private:
                    LoopBody body);
   Value combineTurns(Value begin, int64_t count, const Combining &combining,
                      LoopBody body);
+  Value combinePoints(const DealtPoints &points, const Combining &combining);
+  Values addToMaxAndSum(mlir::ValueRange maxAndSum, mlir::ValueRange numbers);
   Value combineAll(Value x, const Combining &combining);
   Value combineWarp(Value x, const Combining &combining, int64_t lanes,
                     int64_t step = 1);

@@ -12,8 +12,8 @@ namespace ax::codegen {
 /// As many threads as a block should have where it is free to choose.
 static constexpr int64_t usualBlock = 256;
 
-ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
-                        int64_t scratchBytes) {
+ThreadGroup chooseGroup(int64_t iterations, int64_t points, int64_t bytes,
+                        bool readsColumns, int64_t scratchBytes) {
   // Fewer points leave most threads of a warp without one.
   constexpr int64_t fewPoints = 16, fewNeighbours = 8;
   if (points < fewPoints)
@@ -39,7 +39,10 @@ ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
   if (points <= shortRow || (points <= longRow && iterations >= enoughWarps))
     return {warpThreads};
   // Half of the largest block leaves a thread twice the registers.
-  int64_t most = iterations < enoughBlocks ? largestBlock : largestBlock / 2;
+  constexpr int64_t manyBytes = 128 << 10;
+  int64_t most = iterations < enoughBlocks || points * bytes > manyBytes
+                     ? largestBlock
+                     : largestBlock / 2;
   return {std::clamp<int64_t>(powerOf2(points / pointsEach), 64, most),
           /*columns=*/1};
 }
@@ -68,8 +71,6 @@ static rt::LaunchShape shapeOf(const KernelNests &nests, int64_t cardBytes) {
 }
 
 GroupLaunch launchOf(const KernelNests &nests) {
-  // What every card gives a block unasked, less what sums need of it.
-  constexpr int64_t mostShared = (48 << 10) - 1024;
   if (nests.group.isMany() && nests.scratchBytes > 0) {
     rt::LaunchShape shape = shapeOf(nests, 0);
     int64_t ofBlock = shape.threadsPerBlock / shape.groupThreads;

@@ -100,6 +100,36 @@ TEST(GpuLanes, OfWhatIsNotAligned) {
   EXPECT_EQ(accessesOf(slice(0, "64x81xf32")), "ld b32, st v4.b32");
 }
 
+/// Long rows that begin anywhere, or end anywhere, have lanes from the first
+/// multiple of 16 bytes on, and single elements before and behind.
+TEST(GpuLanes, OfLongRowsThatAreNotAligned) {
+  for (const char *type : {"7x90001xf32", "8x90001xf32", "7x90003xf32"}) {
+    EXPECT_EQ(accessesOf(layerNorm(type)),
+              "ld b32, ld v4.b32, st b32, st v4.b32");
+    check(layerNorm(type), {}, 1e-5);
+  }
+  EXPECT_EQ(accessesOf(layerNorm("7x180001xbf16")),
+            "ld b16, ld v4.b32, st b16, st v4.b32");
+  for (const char *type : {"3x180001xbf16", "3x40006xbf16", "3x20001xf64"})
+    check(layerNorm(type), {}, 1.6e-2);
+  // From the third, from the first of a longer one, and a single row.
+  for (auto [from, first] :
+       {std::pair("5x20006xf32", "2"), std::pair("5x20008xf32", "0"),
+        std::pair("1x20005xf32", "2")}) {
+    std::string rows(1, from[0]), result = rows + "xf32";
+    std::string part = rows + "x20001xf32";
+    FusionText text = {
+        {from},
+        "%0 = ax.slice %a starts [0, " + std::string(first) +
+            "] steps [1, 1] : " + tensor(from) + " -> " + tensor(part) +
+            "\n%r = ax.reduce sum %0 dims [1] : " + tensor(part) + " -> " +
+            tensor(result),
+        {{"%r", result}}};
+    EXPECT_EQ(accessesOf(text), "ld b32, ld v4.b32, st b32") << from;
+    check(text, {}, 1e-4);
+  }
+}
+
 /// In each case the same bits in all orders of threads.
 TEST(GpuLanes, Elements) {
   for (const char *type :
