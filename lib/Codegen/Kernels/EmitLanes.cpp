@@ -15,6 +15,7 @@
 
 #include "ElementOps.h"
 #include "Emitter.h"
+#include "ThreadGroups.h"
 
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -27,14 +28,21 @@ namespace ax::codegen {
 
 static constexpr int64_t mostBytes = 16;
 
-/// Tensors and rows begin at multiples of what one access has, and an access is
-/// aligned if all that is added to the last loop's counter is.
+/// Of accesses at neighbouring points, and at neighbouring iterations: those of
+/// a single point are neighbours of other iterations' accesses.
 void Emitter::noteNeighbours(const IndexExpr &offset, Type type) {
   if (nests.dealing == Dealing::Pieces || nestDepth > 1)
     return;
-  // Those of a single point are neighbours of other iterations' accesses.
-  const IndexSpace::Nest &nest =
-      wholeNest->plan->numPoints() > 1 ? *wholeNest : outer;
+  if (wholeNest->plan->numPoints() == 1)
+    return noteAlong(outer, offset, type, neighbours[&nests.outer]);
+  noteAlong(*wholeNest, offset, type, neighbours[wholeNest->plan]);
+  noteAlong(outer, offset, type, ofColumns);
+}
+
+/// Tensors and rows begin at multiples of what one access has, and an access is
+/// aligned if all that is added to the last loop's counter is.
+void Emitter::noteAlong(const IndexSpace::Nest &nest, const IndexExpr &offset,
+                        Type type, Neighbours &of) {
   auto groups = nest.plan->groups();
   while (!groups.empty() && nest.plan->sizeOf(groups.back()) == 1)
     groups.pop_back();
@@ -54,7 +62,6 @@ void Emitter::noteNeighbours(const IndexExpr &offset, Type type) {
   int64_t points = std::gcd(mostBytes / bytes, rest.constant);
   for (const IndexExpr::Term &term : rest.terms)
     points = std::gcd(points, term.coef);
-  Neighbours &of = neighbours[nest.plan];
   if (step == 1 && choiceDepth == 0)
     of.beside.push_back({rest, bytes});
   // What is chosen at run time for each point stays apart.
@@ -132,8 +139,35 @@ static bool keepsBusy(int64_t points, int64_t lanes, int64_t threads) {
   return 3 * with <= 4 * without;
 }
 
+/// Columns are lanes where all that is found of them are numbers.
+int64_t Emitter::getColumnLanes() const {
+  if (columnReads <= rowReads)
+    return 0;
+  bool areNumbers = llvm::all_of(
+      rowValues, [](const auto &row) { return row.second.isScalar; });
+  if (!areNumbers || ofColumns.together < ofColumns.apart)
+    return 1;
+  int64_t lanes = std::min(mostBytes / ofColumns.widest, ofColumns.points);
+  auto suits = [&] {
+    LoopPlan plan = nests.outer;
+    return nests.iterations / lanes >= fewNeighbours && plan.makeLanes(lanes) &&
+           plan.atoms.back().isSplitOff;
+  };
+  while (lanes > 1 && !suits())
+    lanes /= 2;
+  return lanes;
+}
+
+/// Of another column that a thread has.
+IndexExpr Emitter::atLane(const IndexExpr &index, int64_t lane) const {
+  int var = *llvm::find_if(llvm::reverse(outer.vars),
+                           [](int other) { return other >= 0; });
+  int64_t step = index.coefficient(var) / columnLanes();
+  return index + IndexExpr(step * (lane - outer.lane));
+}
+
 int64_t Emitter::getWidest() const {
-  int64_t widest = 1;
+  int64_t widest = ofColumns.widest;
   for (const auto &[plan, of] : neighbours)
     if (plan != &nests.outer)
       for (const auto &[first, bytes] : of.beside)
@@ -170,6 +204,10 @@ bool Emitter::makeShift(LoopPlan &plan, const Neighbours &of) {
 /// As many as the widest elements have in one access: what is narrower is then
 /// read and written in whole lines by neighbouring threads, too.
 bool Emitter::makeLanes() {
+  if (columnLanes() > 1)
+    return false;
+  if (int64_t lanes = getColumnLanes(); nests.group.isColumn() && lanes > 1)
+    return nests.outer.makeLanes(lanes);
   bool isMore = false;
   for (const auto &[plan, of] : neighbours) {
     bool isOuter = plan == &nests.outer;
@@ -199,6 +237,7 @@ Emitter::Values Emitter::emitLanes(IndexSpace::Nest &nest, ValueRange carried,
   memos.emplace_back();
   for (nest.lane = 0; nest.lane != lanes.count; ++nest.lane)
     results = body(results);
+  nest.lane = 0;
   memos.pop_back();
   emitStores(lanes);
   return results;
@@ -235,7 +274,10 @@ Emitter::Values Emitter::emitTurn(IndexSpace::Nest &nest, const Turns &turns,
                                   Value point, ValueRange carried, Body body) {
   if (!nest.plan->shift) {
     bindPoint(nest, point);
-    return emitLanes(nest, carried, body);
+    // What is carried has a value for each column.
+    return columnLanes() > 1 && carried.empty()
+               ? emitLanes(outer, carried, body)
+               : emitLanes(nest, carried, body);
   }
   Values results(carried);
   // Lanes' expressions do not say which one it is.

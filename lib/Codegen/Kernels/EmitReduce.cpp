@@ -14,6 +14,8 @@
 #include "ElementOps.h"
 #include "Emitter.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 
 namespace ax::codegen {
@@ -176,6 +178,8 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
   RowValue row;
   if (isDoneAlong(r))
     return emitMaxAndSum(r, fixed);
+  if (columnLanes() > 1)
+    return emitColumns(r, fixed);
   if (r.outerSizes.empty()) {
     row.isScalar = true;
     row.scalar = reduceElements(r, {}, writer.neutral(r.kind, r.element));
@@ -193,6 +197,46 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
                return {};
              });
   return row;
+}
+
+/// All columns that a thread has, of which each point has one access.
+Emitter::RowValue Emitter::emitColumns(const Reduction &r,
+                                       ArrayRef<IndexExpr> fixed) {
+  assert(r.outerSizes.empty() && "columns are numbers");
+  int64_t count = columnLanes();
+  IndexSpace::Nest nest = space.addNest(
+      getPlan(r.op, static_cast<int>(NestRole::Elements), r.innerSizes), false);
+  auto all = [&](ArrayRef<IndexExpr> indices, int64_t lane) {
+    return llvm::map_to_vector<4>(
+        indices, [&](const IndexExpr &index) { return atLane(index, lane); });
+  };
+  Values sums = emitLoops(
+      nest, Values(count, writer.neutral(r.kind, r.element)),
+      [&](ValueRange values) {
+        Lanes lanes{count, {}};
+        llvm::SaveAndRestore ofLanes(inLanes, &lanes);
+        Indices inner = space.delinearize(space.linear(nest), r.innerSizes);
+        Values next;
+        for (auto [lane, value] : llvm::enumerate(values)) {
+          Reduction column = r;
+          column.fixed = all(r.fixed, int64_t(lane));
+          llvm::SaveAndRestore ofColumn(outer.lane, int64_t(lane));
+          Value x = pull(r.op.getOperand(), column.operandIndices({}, inner));
+          next.push_back(writer.combine(r.kind, value, x, r.element));
+        }
+        return next;
+      },
+      r.op);
+  RowValue own;
+  for (auto [lane, sum] : llvm::enumerate(sums)) {
+    RowValue column;
+    column.isScalar = true;
+    column.scalar = sum;
+    if (int64_t(lane) == outer.lane)
+      own = column;
+    rowValues[{r.op, all(fixed, int64_t(lane))}] = column;
+  }
+  return own;
 }
 
 /// A row's maximum that a group of threads finds, where a sum needs it.

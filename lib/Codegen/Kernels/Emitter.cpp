@@ -63,6 +63,9 @@ void Emitter::emitIterations(function_ref<void()> body) {
                       outer = space.addNest(nests.outer, false);
                       bindPoint(outer, iteration);
                       auto elements = [&] {
+                        // Nests do all lanes of columns.
+                        if (columnLanes() > 1)
+                          return body();
                         emitLanes(outer, {}, [&](ValueRange) -> Values {
                           body();
                           return {};
@@ -112,11 +115,13 @@ TransposeOp Emitter::transposedFrom(unsigned number, unsigned other) {
 void Emitter::emitResults() {
   // Results that share a nest: those with as many elements.
   SmallVector<std::pair<int64_t, SmallVector<unsigned>>> sets;
-  IndexExpr row = space.linear(outer);
+  auto offsetOf = [&](unsigned i, const IndexExpr &inner) {
+    int64_t points = tensorType(yield->getOperand(i)).getNumElements();
+    return space.linear(outer) * (points / nests.iterations) + inner;
+  };
   auto indicesOf = [&](unsigned i, const IndexExpr &inner) {
-    RankedTensorType type = tensorType(yield->getOperand(i));
-    int64_t perRow = type.getNumElements() / nests.iterations;
-    return space.delinearize(row * perRow + inner, type.getShape());
+    return space.delinearize(offsetOf(i, inner),
+                             tensorType(yield->getOperand(i)).getShape());
   };
   for (auto [i, value] : llvm::enumerate(yield->getOperands())) {
     int64_t count = tensorType(value).getNumElements();
@@ -158,11 +163,10 @@ void Emitter::emitResults() {
           continue;
         Value value = yield->getOperand(i);
         Type element = tensorType(value).getElementType();
-        int64_t perRow = tensorType(value).getNumElements() / nests.iterations;
         Indices indices = indicesOf(i, inner);
         Value number = pull(value, indices);
-        storeElement(number, writer.tensor(numOperands + i),
-                     row * perRow + inner, element);
+        storeElement(number, writer.tensor(numOperands + i), offsetOf(i, inner),
+                     element);
         for (unsigned other : members)
           if (TransposeOp transpose = transposedFrom(other, i))
             storeTransposed(number, other, transpose, indices);
@@ -274,10 +278,10 @@ Emitter::Values Emitter::dealOut(IndexSpace::Nest &nest, ValueRange carried,
     auto [max, sum] = writer.dealtMaxAndSum(points);
     return {max, sum};
   }
-  return {writer.dealtReduction(
-      points, carried.front(),
+  return writer.dealtReduction(
+      points, carried,
       {combining.getKind(),
-       tensorType(combining.getOperand()).getElementType()})};
+       tensorType(combining.getOperand()).getElementType()});
 }
 
 Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, unsigned group,

@@ -59,9 +59,10 @@ public:
   /// Returns how many bytes an element has at most of those that neighbouring
   /// points within an iteration have next to each other.
   int64_t getWidest() const;
-  /// Most of what an iteration reads lies next to what its neighbours read, and
-  /// apart from point to point.
-  bool readsColumns() const { return columnReads > rowReads; }
+  /// Where most of what an iteration reads lies next to what its neighbours
+  /// read, and apart from point to point: how many neighbours a thread may do
+  /// together. Else 0.
+  int64_t getColumnLanes() const;
   /// Makes lanes where accesses are next to each other; true when there are
   /// more of them then.
   bool makeLanes();
@@ -175,8 +176,17 @@ private:
   /// Iterations are elements of results, and nothing else is computed.
   bool areElements() const { return mostPoints == 1 && rowValues.empty(); }
 
+  /// Neighbouring iterations that a thread does together, where it shares each
+  /// with others.
+  int64_t columnLanes() const {
+    return nests.group.isColumn() ? nests.outer.numLanes() : 1;
+  }
+
   // EmitLanes.cpp
   void noteNeighbours(const IndexExpr &offset, mlir::Type type);
+  void noteAlong(const IndexSpace::Nest &nest, const IndexExpr &offset,
+                 mlir::Type type, Neighbours &of);
+  IndexExpr atLane(const IndexExpr &index, int64_t lane) const;
   /// Returns an address, and what to add to it.
   std::pair<Value, Value> placeOf(Value base, IndexExpr offset,
                                   mlir::Type type);
@@ -239,6 +249,7 @@ private:
   struct Blocks;
   struct Reduction;
   RowValue emitReduce(ReduceOp op, llvm::ArrayRef<IndexExpr> fixed);
+  RowValue emitColumns(const Reduction &r, llvm::ArrayRef<IndexExpr> fixed);
   bool isDoneAlong(const Reduction &r) const;
   RowValue emitMaxAndSum(const Reduction &r, llvm::ArrayRef<IndexExpr> fixed);
   Value reduceElements(const Reduction &r, llvm::ArrayRef<IndexExpr> outer,
@@ -308,6 +319,8 @@ private:
   const IndexSpace::Nest *wholeNest = nullptr;
   int64_t columnReads = 0, rowReads = 0;
   std::map<LoopPlan *, Neighbours> neighbours;
+  /// Of accesses within iterations at neighbouring iterations.
+  Neighbours ofColumns;
   /// Null where a point is written by itself.
   Lanes *inLanes = nullptr;
   const Shifted *inShifted = nullptr;

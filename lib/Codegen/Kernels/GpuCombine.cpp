@@ -3,7 +3,9 @@
 
 #include "FloatMath.h"
 #include "GpuWriter.h"
+#include "LlvmCode.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -16,69 +18,87 @@ using namespace mlir;
 namespace ax::codegen {
 
 /// What this thread's points among `count` from `begin` on combine to: several
-/// registers take turns at them, so that loads need not wait for each other.
-Value GpuWriter::combineTurns(Value begin, int64_t count,
-                              const Combining &combining, LoopBody body) {
-  constexpr int64_t registers = 4;
+/// registers, each of `width` values, take turns at them, so that loads need
+/// not wait for each other. Where these are several, a loop that LLVM unrolled
+/// would begin with more loads than there are registers.
+KernelWriter::Values GpuWriter::combineTurns(Value begin, int64_t count,
+                                             const Combining &combining,
+                                             size_t width, LoopBody body) {
+  constexpr int64_t together = 4;
+  const int64_t registers = width > 4 ? 2 : together;
   ReduceOpKind kind = combining.kind;
   Type type = combining.type;
-  Values sums(registers, neutral(kind, type));
-  int64_t round = registers * group.threads, rounds = count / round;
+  Values sums(registers * width, neutral(kind, type));
+  int64_t round = together * group.threads, rounds = count / round;
   if (rounds > 0)
     sums = loop(number(0), number(rounds), sums, [&](Value i, ValueRange own) {
       Value first = addIndex(addIndex(begin, turn), mulIndex(i, number(round)));
-      Values next;
-      for (int64_t k = 0; k != registers; ++k)
-        next.push_back(
-            body(addIndex(first, number(k * group.threads)), own[k]).front());
+      Values next(own);
+      for (int64_t k = 0; k != together; ++k) {
+        auto one = llvm::MutableArrayRef<Value>(next).slice(
+            k % registers * width, width);
+        llvm::copy(body(addIndex(first, number(k * group.threads)), one),
+                   one.begin());
+      }
       return next;
     });
+  if (rounds > 1 && width > 1)
+    sums.front().getDefiningOp()->setAttr(
+        kLoop,
+        parseAttribute("#llvm.loop_annotation<unroll = <disable = true>>",
+                       b.getContext()));
+  ArrayRef<Value> all(sums);
+  Values sum(all.take_front(width));
   if (int64_t left = count % round)
-    sums[0] =
-        takeTurns(addIndex(begin, number(count - left)), left, sums[0], body)
-            .front();
-  Value sum = sums[0];
+    sum = takeTurns(addIndex(begin, number(count - left)), left, sum, body);
   if (rounds > 0)
-    for (Value other : ArrayRef(sums).drop_front())
-      sum = combine(kind, sum, other, type);
+    for (auto [i, other] : llvm::enumerate(all.drop_front(width)))
+      sum[i % width] = combine(kind, sum[i % width], other, type);
   return sum;
 }
 
 /// What this thread's points combine to. Many terms are summed in pieces, as by
 /// a thread alone (EmitReduce).
-Value GpuWriter::combinePoints(const DealtPoints &points,
-                               const Combining &combining) {
+KernelWriter::Values GpuWriter::combinePoints(const DealtPoints &points,
+                                              const Combining &combining,
+                                              size_t width) {
   constexpr int64_t manyTerms = 1 << 10;
-  auto [kind, type] = combining;
+  ReduceOpKind kind = combining.kind;
+  Type type = combining.type;
   int64_t piece = group.threads * (manyTerms / points.terms), pieces = 0;
   if (kind == ReduceOpKind::sum && isa<FloatType>(type))
     pieces = points.count / piece;
-  Value sum;
+  Values sums(width, neutral(kind, type));
   if (int64_t left = points.count - pieces * piece)
-    sum = combineTurns(number(pieces * piece), left, combining, points.body);
-  else
-    sum = neutral(kind, type);
+    sums = combineTurns(number(pieces * piece), left, combining, width,
+                        points.body);
   if (pieces == 0)
-    return sum;
-  return loop(number(0), number(pieces), sum,
-              [&](Value i, ValueRange sums) -> Values {
-                Value part = combineTurns(mulIndex(i, number(piece)), piece,
-                                          combining, points.body);
-                return {combine(combining.kind, sums[0], part, combining.type)};
-              })
-      .front();
+    return sums;
+  return loop(number(0), number(pieces), sums,
+              [&](Value i, ValueRange before) -> Values {
+                Values parts = combineTurns(mulIndex(i, number(piece)), piece,
+                                            combining, width, points.body);
+                for (auto [part, sum] : llvm::zip_equal(parts, before))
+                  part = combine(kind, sum, part, type);
+                return parts;
+              });
 }
 
-Value GpuWriter::dealtReduction(ArrayRef<DealtPoints> points, Value carried,
-                                Combining combining) {
-  assert(group.isMany());
-  Value sum;
-  for (const DealtPoints &some : points) {
-    Value own = combinePoints(some, combining);
-    sum = sum ? combine(combining.kind, sum, own, combining.type) : own;
-  }
-  return combine(combining.kind, carried, combineAll(sum, combining),
-                 combining.type);
+KernelWriter::Values GpuWriter::dealtReduction(ArrayRef<DealtPoints> points,
+                                               ValueRange carried,
+                                               Combining combining) {
+  assert(group.isMany() && (carried.size() == 1 || group.isColumn()));
+  auto add = [&](Values &sums, const Values &more) {
+    for (auto [sum, one] : llvm::zip_equal(sums, more))
+      sum = combine(combining.kind, sum, one, combining.type);
+  };
+  Values own = combinePoints(points.front(), combining, carried.size());
+  for (const DealtPoints &some : points.drop_front())
+    add(own, combinePoints(some, combining, carried.size()));
+  Values all(carried);
+  add(all, group.isColumn() ? combineColumns(own, combining)
+                            : Values{combineAll(own.front(), combining)});
+  return all;
 }
 
 //===----------------------------------------------------------------------===//
@@ -215,8 +235,6 @@ Value GpuWriter::combineWarp(Value x, const Combining &combining, int64_t lanes,
 }
 
 Value GpuWriter::combineAll(Value x, const Combining &combining) {
-  if (group.isColumn())
-    return combineColumn(x, combining);
   x = combineWarp(x, combining, warpThreads);
   if (!isInWarp()) {
     int64_t warps = group.threads / warpThreads;
@@ -239,13 +257,18 @@ Value GpuWriter::combineAll(Value x, const Combining &combining) {
   return fromOther(x, /*isFirst=*/true, 0);
 }
 
-/// Each warp has a part of all columns' sums.
-Value GpuWriter::combineColumn(Value x, const Combining &combining) {
+/// Each warp has a part of all columns' sums, of which each thread has some
+/// that are next to each other. Every thread makes one of these whole.
+KernelWriter::Values GpuWriter::combineColumns(ValueRange own,
+                                               const Combining &combining) {
   int64_t columns = group.columns, warps = threadsPerBlock / warpThreads;
-  Value parts = sharedMemory("parts", warps * columns * sizeof(int64_t));
-  x = combineWarp(x, combining, warpThreads / columns, columns);
+  int64_t each = static_cast<int64_t>(own.size()), width = columns * each;
+  Value parts = sharedMemory("parts", warps * width * sizeof(int64_t));
+  Values sums;
+  for (Value x : own)
+    sums.push_back(combineWarp(x, combining, warpThreads / columns, columns));
   Value lane = remIndex(thread, number(warpThreads));
-  Value column = remIndex(thread, number(columns));
+  Value first = mulIndex(remIndex(thread, number(columns)), number(each));
   Value warp = divIndex(thread, number(warpThreads));
   // All have read the parts that were there before.
   meet();
@@ -254,17 +277,29 @@ Value GpuWriter::combineColumn(Value x, const Combining &combining) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(isFirst.thenBlock());
-    store(x, parts, addIndex(mulIndex(warp, number(columns)), column),
-          combining.type);
+    Value at = addIndex(mulIndex(warp, number(width)), first);
+    for (auto [k, sum] : llvm::enumerate(sums))
+      store(sum, parts, addIndex(at, number(k)), combining.type);
   }
   meet();
-  x = load(parts, column, combining.type);
-  for (int64_t other = 1; other != warps; ++other)
-    x = combine(
-        combining.kind, x,
-        load(parts, addIndex(column, number(other * columns)), combining.type),
-        combining.type);
-  return x;
+  auto ofAll = scf::ForOp::create(b, loc, thread, number(width),
+                                  number(threadsPerBlock));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(ofAll.getBody());
+    Value at = ofAll.getInductionVar();
+    Value sum = load(parts, at, combining.type);
+    for (int64_t other = 1; other != warps; ++other)
+      sum = combine(
+          combining.kind, sum,
+          load(parts, addIndex(at, number(other * width)), combining.type),
+          combining.type);
+    store(sum, parts, at, combining.type);
+  }
+  meet();
+  for (auto [k, sum] : llvm::enumerate(sums))
+    sum = load(parts, addIndex(first, number(k)), combining.type);
+  return sums;
 }
 
 } // namespace ax::codegen

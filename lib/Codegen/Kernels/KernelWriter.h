@@ -118,11 +118,12 @@ public:
   virtual void
   dealtLoop(int64_t count, int64_t together,
             llvm::function_ref<void(mlir::ValueRange points)> body) = 0;
-  /// Likewise, where each thread carries a value of its own from point to
-  /// point. They become one at last, with the one that was given: that all of
-  /// them get.
-  virtual Value dealtReduction(llvm::ArrayRef<DealtPoints> points,
-                               Value carried, Combining combining) = 0;
+  /// Likewise, where each thread carries values of its own from point to point.
+  /// Those of all threads become one at last, each with the one that was given:
+  /// these all of them get.
+  virtual Values dealtReduction(llvm::ArrayRef<DealtPoints> points,
+                                mlir::ValueRange carried,
+                                Combining combining) = 0;
   /// Of the numbers, f32, that bodies return. None of them is carried.
   virtual MaxAndSum dealtMaxAndSum(llvm::ArrayRef<DealtPoints> points) = 0;
   /// What any of these threads stored before, all of them may load behind it.

@@ -122,11 +122,11 @@ public:
     Value point;
     body(point);
   }
-  Value dealtReduction(ArrayRef<DealtPoints> points, Value carried,
-                       Combining) final {
+  Values dealtReduction(ArrayRef<DealtPoints> points, ValueRange carried,
+                        Combining) final {
     for (const DealtPoints &some : points)
       some.body({}, carried);
-    return {};
+    return Values(carried.size());
   }
   MaxAndSum dealtMaxAndSum(ArrayRef<DealtPoints> points) final {
     for (const DealtPoints &some : points)
@@ -224,7 +224,7 @@ private:
       return false;
     isGrouped = true;
     nests.group = chooseGroup(nests.iterations, emitter.getMostPoints(),
-                              emitter.getWidest(), emitter.readsColumns(),
+                              emitter.getWidest(), emitter.getColumnLanes(),
                               nests.scratchBytes);
     if (nests.group.isMany())
       nests.inner.clear();

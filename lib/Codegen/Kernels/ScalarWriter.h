@@ -58,7 +58,8 @@ public:
                  llvm::function_ref<void(mlir::ValueRange)>) override {
     llvm_unreachable("nobody is there to deal out to");
   }
-  Value dealtReduction(llvm::ArrayRef<DealtPoints>, Value, Combining) override {
+  Values dealtReduction(llvm::ArrayRef<DealtPoints>, mlir::ValueRange,
+                        Combining) override {
     llvm_unreachable("nobody is there to deal out to");
   }
   MaxAndSum dealtMaxAndSum(llvm::ArrayRef<DealtPoints>) override {

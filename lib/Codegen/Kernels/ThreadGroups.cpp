@@ -13,25 +13,29 @@ namespace ax::codegen {
 static constexpr int64_t usualBlock = 256;
 
 ThreadGroup chooseGroup(int64_t iterations, int64_t points, int64_t bytes,
-                        bool readsColumns, int64_t scratchBytes) {
+                        int64_t columnLanes, int64_t scratchBytes) {
   // Fewer points leave most threads of a warp without one.
-  constexpr int64_t fewPoints = 16, fewNeighbours = 8;
+  constexpr int64_t fewPoints = 16;
   if (points < fewPoints)
     return {};
   auto powerOf2 = [](int64_t n) {
     return static_cast<int64_t>(llvm::PowerOf2Ceil(n));
   };
-  if (readsColumns && iterations >= fewNeighbours && scratchBytes == 0) {
+  if (columnLanes > 0 && iterations >= fewNeighbours * columnLanes &&
+      scratchBytes == 0) {
     // Fewer columns are more blocks, down to what memory reads at a time.
     constexpr int64_t enoughTiles = 128;
-    int64_t columns = warpThreads;
-    while (columns > fewNeighbours && iterations / columns < enoughTiles)
+    int64_t columns = warpThreads, neighbours = iterations / columnLanes;
+    while (columns > fewNeighbours && neighbours / columns < enoughTiles)
       columns /= 2;
-    int64_t wanted = std::min(manyThreads / iterations, points / 4);
+    // With lanes, half as many threads have as many bytes on their way, and
+    // twice the registers for what they sum.
+    int64_t fewer = columnLanes > 1 ? 2 : 1;
+    int64_t wanted = std::min(manyThreads / fewer / neighbours, points / 4);
     int64_t warp = warpThreads / columns;
-    return {
-        std::clamp<int64_t>(powerOf2(wanted), 4 * warp, largestBlock / columns),
-        columns};
+    return {std::clamp<int64_t>(powerOf2(wanted), 4 * warp,
+                                largestBlock / fewer / columns),
+            columns};
   }
   // Points of a thread of a block, warps that fill a card, and blocks.
   constexpr int64_t pointsEach = 4, enoughWarps = 1024, enoughBlocks = 256;

@@ -147,11 +147,14 @@ TEST(GpuKernel, Groups) {
   EXPECT_EQ(launchOf(softmax("8x8192xf32")), (Launch{8, 1024, 1024, 0}));
   EXPECT_EQ(launchOf(sum("1000x1000xf32", "[0, 1]", "f32")),
             (Launch{1, 1024, 1024, 0}));
-  // Columns: 32 at a time, and of few fewer, so that there are more blocks.
+  // Columns: 32 threads' at a time, and of few fewer, so that there are more
+  // blocks. A thread has four, if they divide so.
   EXPECT_EQ(launchOf(sum("4096x1000xf32", "[0]", "1000xf32")),
-            (Launch{125, 1024, 128, 0}));
+            (Launch{32, 512, 64, 0}));
   EXPECT_EQ(launchOf(sum("100x100000xf32", "[0]", "100000xf32")),
-            (Launch{3125, 128, 4, 0}));
+            (Launch{782, 256, 8, 0}));
+  EXPECT_EQ(launchOf(sum("4096x1001xf32", "[0]", "1001xf32")),
+            (Launch{126, 1024, 128, 0}));
   EXPECT_EQ(launchOf(sum("8x1000xf32", "[0]", "1000xf32")),
             (Launch{32, 32, 1, 0}));
 }

@@ -118,16 +118,18 @@ axl.stage @again(%x: tensor<333x50257xf32>) {
 
 // -----
 
-// Neighbours sum neighbouring columns, 8 of them, and each warp of a block a part
-// of these.
-// CHECK: // 768 iterations: 96 blocks of 1024 threads, 128 and 0 bytes of scratch for each
-// CHECK: .shared .align 64 .b8 parts[2048];
-// CHECK: ld.global.b32
+// Neighbours sum neighbouring columns, 8 of them four each, and each warp of a
+// block a part of these. A thread reads four rows before it adds them, and no more.
+// CHECK: // 192 iterations: 24 blocks of 512 threads, 64 and 0 bytes of scratch for each
+// CHECK: .shared .align 64 .b8 parts[4096];
+// CHECK-COUNT-4: ld.global.v4.b32
+// CHECK-NOT: ld.global
 // CHECK: add{{(.rn)?}}.f32
 // CHECK: shfl.sync.bfly.b32 {{.*}}, 16, 31, -1;
 // CHECK: shfl.sync.bfly.b32 {{.*}}, 8, 31, -1;
-// CHECK-NOT: shfl
+// CHECK-NOT: ld.global
 // CHECK: {{bar|barrier}}.sync{{.*}} 0;
+// CHECK: st.global.v4.b32
 axl.stage @columns(%x: tensor<4096x768xf32>) {
   %0 = axl.fusion(%x) {
   ^bb0(%a: tensor<4096x768xf32>):
