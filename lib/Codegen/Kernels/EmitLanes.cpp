@@ -306,10 +306,15 @@ Emitter::Values Emitter::emitTurn(IndexSpace::Nest &nest, const Turns &turns,
 }
 
 /// So many that a thread has some 64 bytes on their way, if it has more points.
+/// Arithmetic of f64 takes registers of its own.
 int64_t Emitter::togetherOf(const IndexSpace::Nest &nest,
                             const Turns &turns) const {
   constexpr int64_t most = 4;
-  if (&nest != nestOfResults || nests.group.isColumn())
+  auto isF64 = [](Type type) {
+    return cast<RankedTensorType>(type).getElementType().isF64();
+  };
+  if (&nest != nestOfResults || nests.group.isColumn() ||
+      llvm::any_of(yield->getOperandTypes(), isF64))
     return 1;
   int64_t points = turns.lanes > 1 ? most / 2 : most;
   return turns.count >= 2 * points * nests.group.threads ? points : 1;
