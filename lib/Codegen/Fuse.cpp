@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "FusionGroups.h"
+#include "JoinKernels.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "mlir/IR/IRMapping.h"
@@ -200,6 +201,8 @@ struct FusePass : codegen::impl::FuseBase<FusePass> {
       FusionGroups groups(block, inMemory, separately, gpu);
       Rewriter(block, groups, inMemory).run();
       removeUnused(block);
+      if (gpu && !separately)
+        joinKernels(block);
     });
   }
 };

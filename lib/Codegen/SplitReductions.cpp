@@ -28,6 +28,7 @@
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "Kernels/Decompose.h"
+#include "Kernels/ElementOps.h"
 #include "Kernels/ThreadGroups.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/TensorBuilder.h"
@@ -54,21 +55,46 @@ struct Extent {
   SmallVector<int64_t> shape, dims;
   /// Places of the result, and elements of each.
   int64_t kept = 1, points = 1;
-  /// Neighbouring places read neighbours.
+  /// Of an element as it is read, before it is cast.
+  int64_t bytes;
+  /// Neighbouring places read neighbours, of which a thread does so many.
   bool isColumn = false;
+  int64_t lanes = 1;
 
+  static Value read(Value operand) {
+    while (auto cast = operand.getDefiningOp<CastOp>())
+      operand = cast.getOperand();
+    return operand;
+  }
   Extent(Value operand, ArrayRef<int64_t> dims)
-      : shape(shapeOf(operand)), dims(dims) {
+      : shape(shapeOf(operand)), dims(dims),
+        bytes(storageBytes(elementType(read(operand)))) {
     for (auto [dim, size] : llvm::enumerate(shape)) {
       (isReduced(dim) ? points : kept) *= size;
       if (size != 1)
         isColumn = !isReduced(dim);
     }
+    if (isColumn)
+      chooseLanes();
   }
   bool isReduced(int64_t dim) const { return llvm::is_contained(dims, dim); }
+  /// Along the last dimension.
+  void chooseLanes() {
+    constexpr int64_t access = 16;
+    int64_t last = *llvm::find_if(llvm::reverse(shape),
+                                  [](int64_t size) { return size != 1; });
+    lanes = std::max<int64_t>(access / bytes, 1);
+    while (lanes > 1 && (last % lanes != 0 || kept / lanes < fewNeighbours))
+      lanes /= 2;
+  }
+  /// Threads that do all places, of one of so many parts.
+  int64_t allThreads(int64_t parts) const {
+    return kept * parts * threadsOf(parts) / lanes;
+  }
   /// Who does a place of one of so many parts.
   int64_t threadsOf(int64_t parts) const {
-    return chooseGroup(kept * parts, points / parts, isColumn,
+    return chooseGroup(kept * parts, points / parts, bytes,
+                       isColumn ? lanes : 0,
                        /*scratchBytes=*/0)
         .threads;
   }
@@ -118,22 +144,23 @@ std::optional<Cut> chooseCut(const Extent &of) {
   constexpr int64_t mostParts = 1 << 13, fewPoints = 8;
   if (of.kept == 0)
     return std::nullopt;
-  int64_t threads = of.threadsOf(1);
-  if (isMostOfCard(of.kept * threads) || of.points < threads * worthSplitting)
+  int64_t threads = of.threadsOf(1), most = of.allThreads(1);
+  // Those that have several columns have as much on their way as several.
+  int64_t enough = manyThreads / (of.lanes > 1 ? 2 : 1);
+  if (2 * most > enough || of.points < threads * worthSplitting)
     return std::nullopt;
   std::optional<Cut> best;
-  int64_t most = of.kept * threads;
   for (Cut cut : findRuns(of))
     for (cut.parts = 2; cut.parts <= mostParts; ++cut.parts) {
       if (!fitsInto(cut, of))
         continue;
       threads = of.threadsOf(cut.parts);
       if (of.points / cut.parts < threads * fewPoints ||
-          of.kept * cut.parts * threads <= most)
+          of.allThreads(cut.parts) <= most)
         continue;
-      most = of.kept * cut.parts * threads;
+      most = of.allThreads(cut.parts);
       best = cut;
-      if (most >= manyThreads)
+      if (most >= enough)
         return best;
     }
   return best;

@@ -50,6 +50,12 @@ int32_t shuffleBfly(int32_t mask, int32_t value, int32_t bits, int32_t clamp) {
   return shuffleIdx(mask, value, threadNumber() ^ bits, clamp);
 }
 
+/// 2^x, without subnormal numbers.
+float powerOf2(float x) {
+  float power = std::exp2(x);
+  return std::fpclassify(power) == FP_SUBNORMAL ? 0.0F : power;
+}
+
 /// To the nearest, which is even. The 16 bits are the lower ones of what is
 /// returned: so do the libraries of compilers that know the type.
 float roundToBf16(float x) {
@@ -69,6 +75,7 @@ const void *findOwn(llvm::StringRef name) {
       {"simgpu_ctaid_x", reinterpret_cast<const void *>(&blockNumber)},
       {"simgpu_nctaid_x", reinterpret_cast<const void *>(&numBlocks)},
       {"simgpu_shared", reinterpret_cast<const void *>(&sharedMemory)},
+      {"simgpu_ex2", reinterpret_cast<const void *>(&powerOf2)},
       {"__truncsfbf2", reinterpret_cast<const void *>(&roundToBf16)}};
   for (auto [known, function] : functions)
     if (known == name)

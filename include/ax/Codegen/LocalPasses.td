@@ -214,6 +214,8 @@ def Fuse : Pass<"axl-fuse"> {
   let description = [{
     Afterwards a stage has what becomes commands (`axl.fusion`, operations of
     libraries, collectives), constants in memory, and views that strides express.
+    For a GPU, small kernels that compute the same of other operands become one of
+    up to eight, unless a result is needed before the last of them.
   }];
   let options = [
     Option<"separately", "separately", "bool", "false",

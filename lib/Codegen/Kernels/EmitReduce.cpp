@@ -14,6 +14,8 @@
 #include "ElementOps.h"
 #include "Emitter.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 
 namespace ax::codegen {
@@ -174,6 +176,10 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
         .push_back(type.getDimSize(r.dims[i]));
 
   RowValue row;
+  if (isDoneAlong(r))
+    return emitMaxAndSum(r, fixed);
+  if (columnLanes() > 1)
+    return emitColumns(r, fixed);
   if (r.outerSizes.empty()) {
     row.isScalar = true;
     row.scalar = reduceElements(r, {}, writer.neutral(r.kind, r.element));
@@ -191,6 +197,78 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
                return {};
              });
   return row;
+}
+
+/// All columns that a thread has, of which each point has one access.
+Emitter::RowValue Emitter::emitColumns(const Reduction &r,
+                                       ArrayRef<IndexExpr> fixed) {
+  assert(r.outerSizes.empty() && "columns are numbers");
+  int64_t count = columnLanes();
+  IndexSpace::Nest nest = space.addNest(
+      getPlan(r.op, static_cast<int>(NestRole::Elements), r.innerSizes), false);
+  auto all = [&](ArrayRef<IndexExpr> indices, int64_t lane) {
+    return llvm::map_to_vector<4>(
+        indices, [&](const IndexExpr &index) { return atLane(index, lane); });
+  };
+  Values sums = emitLoops(
+      nest, Values(count, writer.neutral(r.kind, r.element)),
+      [&](ValueRange values) {
+        Lanes lanes{count, {}};
+        llvm::SaveAndRestore ofLanes(inLanes, &lanes);
+        Indices inner = space.delinearize(space.linear(nest), r.innerSizes);
+        Values next;
+        for (auto [lane, value] : llvm::enumerate(values)) {
+          Reduction column = r;
+          column.fixed = all(r.fixed, int64_t(lane));
+          llvm::SaveAndRestore ofColumn(outer.lane, int64_t(lane));
+          Value x = pull(r.op.getOperand(), column.operandIndices({}, inner));
+          next.push_back(writer.combine(r.kind, value, x, r.element));
+        }
+        return next;
+      },
+      r.op);
+  RowValue own;
+  for (auto [lane, sum] : llvm::enumerate(sums)) {
+    RowValue column;
+    column.isScalar = true;
+    column.scalar = sum;
+    if (int64_t(lane) == outer.lane)
+      own = column;
+    rowValues[{r.op, all(fixed, int64_t(lane))}] = column;
+  }
+  return own;
+}
+
+/// A row's maximum that a group of threads finds, where a sum needs it.
+bool Emitter::isDoneAlong(const Reduction &r) const {
+  return sumsAlong.contains(r.op) && r.outerSizes.empty() &&
+         nests.group.isMany() && !nests.group.isColumn() &&
+         llvm::product_of(r.innerSizes) > 1;
+}
+
+/// Both from one read of the row.
+Emitter::RowValue Emitter::emitMaxAndSum(const Reduction &r,
+                                         ArrayRef<IndexExpr> fixed) {
+  IndexSpace::Nest nest = space.addNest(
+      getPlan(r.op, static_cast<int>(NestRole::Elements), r.innerSizes), false);
+  // Each point, and each lane of one, adds its number to the list.
+  Values both = emitLoops(
+      nest, {},
+      [&](ValueRange numbers) {
+        Values more(numbers);
+        more.push_back(
+            pull(r.op.getOperand(),
+                 r.operandIndices(
+                     {}, space.delinearize(space.linear(nest), r.innerSizes))));
+        return more;
+      },
+      r.op);
+  RowValue max, sum;
+  max.isScalar = sum.isScalar = true;
+  max.scalar = both[0];
+  sum.scalar = both[1];
+  rowValues[{sumsAlong.lookup(r.op), Indices(fixed)}] = sum;
+  return max;
 }
 
 /// `acc` and all elements at the given place.

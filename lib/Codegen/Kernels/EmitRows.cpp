@@ -76,6 +76,9 @@ Emitter::RowValue &Emitter::getRowValue(Operation *op,
     for (size_t d = fixed.size(); d != shape.size(); ++d)
       wantsFewer |= space.dependsOn(indices[d], outer);
   }
+  // What is found along with another comes with that.
+  if (ReduceOp max = maximaAlong.lookup(op))
+    getRowValue(max, indices);
   RowKey key{op, fixed};
   auto it = rowValues.find(key);
   if (it == rowValues.end()) {

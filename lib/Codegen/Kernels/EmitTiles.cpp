@@ -86,13 +86,11 @@ void Emitter::emitTile(function_ref<void()> body) {
   std::tie(row, column) = *nests.outer.tile();
   tilePlace = writer.openPlace();
   writer.dealtLoop(
-      nests.outer.numTilePoints(), {}, {},
-      [&](Value point, ValueRange) -> Values {
+      nests.outer.numTilePoints(), /*together=*/1, [&](ValueRange points) {
         Value width = writer.number(nests.outer.atoms[column].size);
-        space.bindGroup(outer, row, writer.divIndex(point, width));
-        space.bindGroup(outer, column, writer.remIndex(point, width));
+        space.bindGroup(outer, row, writer.divIndex(points.front(), width));
+        space.bindGroup(outer, column, writer.remIndex(points.front(), width));
         body();
-        return {};
       });
   if (!tiles.empty())
     writer.at(tilePlace, [&] { writer.meet(); });
@@ -136,10 +134,9 @@ IndexExpr Emitter::placeInTile() const {
 /// All elements of a tile, neighbours along its rows to neighbouring threads.
 void Emitter::dealSquare(function_ref<void(Value row, Value column)> body) {
   int64_t side = nests.outer.atoms[nests.outer.tile()->first].size;
-  writer.dealtLoop(side * side, {}, {}, [&](Value point, ValueRange) -> Values {
-    body(writer.remIndex(point, writer.number(side)),
-         writer.divIndex(point, writer.number(side)));
-    return {};
+  writer.dealtLoop(side * side, /*together=*/1, [&](ValueRange points) {
+    body(writer.remIndex(points.front(), writer.number(side)),
+         writer.divIndex(points.front(), writer.number(side)));
   });
 }
 

@@ -3,8 +3,11 @@
 
 #include "Emitter.h"
 #include "ElementOps.h"
+#include "MaxAndSums.h"
 
 #include "llvm/Support/SaveAndRestore.h"
+
+#include <functional>
 
 using namespace mlir;
 
@@ -28,6 +31,12 @@ Emitter::Emitter(FusionOp fusion, KernelNests &nests, KernelWriter &writer)
       i64(IntegerType::get(fusion.getContext(), 64)), kept(chooseKept(fusion)),
       scalars(collectScalars(fusion)), space(writer) {
   Block &block = fusion.getBody().front();
+  if (nests.dealing == Dealing::Elements)
+    for (const MaxAndSumOps &both : findMaxAndSums(fusion, kept)) {
+      sumsAlong[both.max] = both.sum;
+      maximaAlong[both.sum] = both.max;
+      kept.erase(both.exp);
+    }
   hasRows = llvm::any_of(block, [](Operation &op) { return isRowOp(&op); });
   scattersInParts = hasScattersInParts(fusion);
   for (auto [number, op] : llvm::enumerate(block))
@@ -54,6 +63,9 @@ void Emitter::emitIterations(function_ref<void()> body) {
                       outer = space.addNest(nests.outer, false);
                       bindPoint(outer, iteration);
                       auto elements = [&] {
+                        // Nests do all lanes of columns.
+                        if (columnLanes() > 1)
+                          return body();
                         emitLanes(outer, {}, [&](ValueRange) -> Values {
                           body();
                           return {};
@@ -103,11 +115,13 @@ TransposeOp Emitter::transposedFrom(unsigned number, unsigned other) {
 void Emitter::emitResults() {
   // Results that share a nest: those with as many elements.
   SmallVector<std::pair<int64_t, SmallVector<unsigned>>> sets;
-  IndexExpr row = space.linear(outer);
+  auto offsetOf = [&](unsigned i, const IndexExpr &inner) {
+    int64_t points = tensorType(yield->getOperand(i)).getNumElements();
+    return space.linear(outer) * (points / nests.iterations) + inner;
+  };
   auto indicesOf = [&](unsigned i, const IndexExpr &inner) {
-    RankedTensorType type = tensorType(yield->getOperand(i));
-    int64_t perRow = type.getNumElements() / nests.iterations;
-    return space.delinearize(row * perRow + inner, type.getShape());
+    return space.delinearize(offsetOf(i, inner),
+                             tensorType(yield->getOperand(i)).getShape());
   };
   for (auto [i, value] : llvm::enumerate(yield->getOperands())) {
     int64_t count = tensorType(value).getNumElements();
@@ -139,6 +153,7 @@ void Emitter::emitResults() {
       continue;
     IndexSpace::Nest nest = space.addNest(plan, !nests.group.isMany());
     resultNest = hasRows || sets.size() > 1 ? nullptr : &nest;
+    nestOfResults = &nest;
     emitLoops(nest, {}, [&](ValueRange) -> Values {
       IndexExpr inner = space.linear(nest);
       for (unsigned i : members) {
@@ -148,18 +163,17 @@ void Emitter::emitResults() {
           continue;
         Value value = yield->getOperand(i);
         Type element = tensorType(value).getElementType();
-        int64_t perRow = tensorType(value).getNumElements() / nests.iterations;
         Indices indices = indicesOf(i, inner);
         Value number = pull(value, indices);
-        storeElement(number, writer.tensor(numOperands + i),
-                     row * perRow + inner, element);
+        storeElement(number, writer.tensor(numOperands + i), offsetOf(i, inner),
+                     element);
         for (unsigned other : members)
           if (TransposeOp transpose = transposedFrom(other, i))
             storeTransposed(number, other, transpose, indices);
       }
       return {};
     });
-    resultNest = nullptr;
+    resultNest = nestOfResults = nullptr;
   }
 }
 
@@ -231,22 +245,43 @@ Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, ValueRange carried,
   return results;
 }
 
+/// Results' points may be several at a time, whose loads need not wait for each
+/// other: each of them is read by nobody but who writes it.
 Emitter::Values Emitter::dealOut(IndexSpace::Nest &nest, ValueRange carried,
                                  Body body, ReduceOp combining) {
   // All know what a single point gives, but one of them stores it.
   if (nest.plan->numPoints() == 1 && combining)
     return emitLoops(nest, 0, carried, body);
-  int64_t lanes = nest.plan->numLanes();
-  SmallVector<KernelWriter::Combining, 1> kinds;
-  if (combining)
-    kinds.push_back({combining.getKind(),
-                     tensorType(combining.getOperand()).getElementType(),
-                     lanes});
-  return writer.dealtLoop(nest.plan->numPoints() / lanes, carried, kinds,
-                          [&](Value point, ValueRange values) {
-                            bindPoint(nest, point);
-                            return emitLanes(nest, values, body);
-                          });
+  SmallVector<Turns, 2> turns = turnsOf(nest);
+  if (!combining) {
+    for (const Turns &some : turns)
+      writer.dealtLoop(some.count, togetherOf(nest, some), [&](ValueRange all) {
+        Lanes lanes{some.lanes, {}};
+        llvm::SaveAndRestore ofLanes(inLanes,
+                                     all.size() > 1 ? &lanes : inLanes);
+        for (Value point : all)
+          emitTurn(nest, some, point, {}, body);
+        emitStores(lanes);
+      });
+    return {};
+  }
+  using OfPoint = std::function<Values(Value, ValueRange)>;
+  SmallVector<OfPoint, 2> bodies;
+  for (const Turns &some : turns)
+    bodies.push_back([&](Value point, ValueRange values) {
+      return emitTurn(nest, some, point, values, body);
+    });
+  SmallVector<KernelWriter::DealtPoints, 2> points;
+  for (auto [some, ofPoint] : llvm::zip_equal(turns, bodies))
+    points.push_back({some.count, some.lanes, ofPoint});
+  if (sumsAlong.contains(combining) && carried.empty()) {
+    auto [max, sum] = writer.dealtMaxAndSum(points);
+    return {max, sum};
+  }
+  return writer.dealtReduction(
+      points, carried,
+      {combining.getKind(),
+       tensorType(combining.getOperand()).getElementType()});
 }
 
 Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, unsigned group,
@@ -345,6 +380,7 @@ void Emitter::atRowLevel(function_ref<void()> body) {
   llvm::SaveAndRestore ofDepth(nestDepth, 0), ofChoices(choiceDepth, 0);
   llvm::SaveAndRestore ofNest(wholeNest, {});
   llvm::SaveAndRestore ofLanes(inLanes, {});
+  llvm::SaveAndRestore ofShifted(inShifted, {});
   if (isWithin)
     writer.at(anchors.back(), body);
   else
@@ -400,10 +436,12 @@ void Emitter::storeElement(Value value, Value base, const IndexExpr &offset,
                            Type type) {
   if (wholeNest)
     noteNeighbours(offset, type);
-  if (inLanes)
-    inLanes->stores[base].push_back({value, offset, type});
-  else
+  if (!inLanes) {
     writer.store(value, base, space.materialize(offset), type);
+    return;
+  }
+  auto [near, further] = placeOf(base, offset, type);
+  inLanes->stores[base].push_back({value, near, further, type});
 }
 
 } // namespace ax::codegen

@@ -56,9 +56,13 @@ public:
   int64_t getScratchBytes() const { return scratchBytes; }
   /// Returns how many points the largest nest has that is not within another.
   int64_t getMostPoints() const { return mostPoints; }
-  /// Most of what an iteration reads lies next to what its neighbours read, and
-  /// apart from point to point.
-  bool readsColumns() const { return columnReads > rowReads; }
+  /// Returns how many bytes an element has at most of those that neighbouring
+  /// points within an iteration have next to each other.
+  int64_t getWidest() const;
+  /// Where most of what an iteration reads lies next to what its neighbours
+  /// read, and apart from point to point: how many neighbours a thread may do
+  /// together. Else 0.
+  int64_t getColumnLanes() const;
   /// Makes lanes where accesses are next to each other; true when there are
   /// more of them then.
   bool makeLanes();
@@ -86,8 +90,7 @@ private:
     int64_t lo, hi; // lo <= index < hi
   };
   struct Store {
-    Value value;
-    IndexExpr offset;
+    Value value, near, further;
     mlir::Type type;
   };
   /// What is being written of several points, and what these are to store, by
@@ -105,6 +108,25 @@ private:
     int64_t widest = 1, points = 1;
     /// There are loops within a point.
     bool hasLoops = false;
+    /// Of those that are next to each other, aligned or not, where that of
+    /// point 0 is, and bytes of an element.
+    llvm::SmallVector<std::pair<IndexExpr, int64_t>, 4> beside;
+  };
+  /// Points of a nest that a group does, with so many lanes each.
+  struct Turns {
+    int64_t count, lanes;
+    /// Of a plan with a shift, how many points are before the first lanes; and
+    /// of those that are in no lanes, how many there are between the ones
+    /// before all lanes and those behind.
+    Value head;
+    int64_t between = 0;
+  };
+  /// Lanes of a plan with a shift while they are written: the first one is so
+  /// far behind what is before all, and which it is now.
+  struct Shifted {
+    const IndexSpace::Nest *nest;
+    Value head, start;
+    int64_t lane = 0;
   };
 
   // Emitter.cpp
@@ -122,6 +144,7 @@ private:
                    ReduceOp combining = {});
   Values emitLoops(IndexSpace::Nest &nest, unsigned group,
                    mlir::ValueRange carried, Body body);
+  int64_t togetherOf(const IndexSpace::Nest &nest, const Turns &turns) const;
   Values dealOut(IndexSpace::Nest &nest, mlir::ValueRange carried, Body body,
                  ReduceOp combining);
   /// A nest over all points of `sizes`; the body gets the index of each
@@ -153,12 +176,27 @@ private:
   /// Iterations are elements of results, and nothing else is computed.
   bool areElements() const { return mostPoints == 1 && rowValues.empty(); }
 
+  /// Neighbouring iterations that a thread does together, where it shares each
+  /// with others.
+  int64_t columnLanes() const {
+    return nests.group.isColumn() ? nests.outer.numLanes() : 1;
+  }
+
   // EmitLanes.cpp
   void noteNeighbours(const IndexExpr &offset, mlir::Type type);
+  void noteAlong(const IndexSpace::Nest &nest, const IndexExpr &offset,
+                 mlir::Type type, Neighbours &of);
+  IndexExpr atLane(const IndexExpr &index, int64_t lane) const;
   /// Returns an address, and what to add to it.
   std::pair<Value, Value> placeOf(Value base, IndexExpr offset,
                                   mlir::Type type);
   Values emitLanes(IndexSpace::Nest &nest, mlir::ValueRange carried, Body body);
+  void emitStores(const Lanes &lanes);
+  bool makeShift(LoopPlan &plan, const Neighbours &of);
+  bool isShiftedAlong(const IndexExpr &offset) const;
+  llvm::SmallVector<Turns, 2> turnsOf(const IndexSpace::Nest &nest);
+  Values emitTurn(IndexSpace::Nest &nest, const Turns &turns, Value point,
+                  mlir::ValueRange carried, Body body);
 
   // EmitTiles.cpp
   int64_t columnStep(const IndexExpr &offset, int row, int column) const;
@@ -211,6 +249,9 @@ private:
   struct Blocks;
   struct Reduction;
   RowValue emitReduce(ReduceOp op, llvm::ArrayRef<IndexExpr> fixed);
+  RowValue emitColumns(const Reduction &r, llvm::ArrayRef<IndexExpr> fixed);
+  bool isDoneAlong(const Reduction &r) const;
+  RowValue emitMaxAndSum(const Reduction &r, llvm::ArrayRef<IndexExpr> fixed);
   Value reduceElements(const Reduction &r, llvm::ArrayRef<IndexExpr> outer,
                        Value acc);
   void reduceRows(const Reduction &r, Value base);
@@ -255,6 +296,8 @@ private:
   unsigned numOperands;
   mlir::Type i64;
   llvm::DenseSet<mlir::Operation *> kept;
+  /// Of maxima the sums that are found along with them, and the other way.
+  llvm::DenseMap<mlir::Operation *, ReduceOp> sumsAlong, maximaAlong;
   bool hasRows, scattersInParts;
   llvm::SmallVector<AxesAttr, 2> scalars;
   /// The place of each of the fusion's operations among them.
@@ -267,6 +310,8 @@ private:
   /// The nest of the results while it is emitted; null when it cannot run in
   /// tiles.
   const IndexSpace::Nest *resultNest = nullptr;
+  /// That nest in any case.
+  const IndexSpace::Nest *nestOfResults = nullptr;
   /// The first point of the tile, and the one behind its last.
   std::pair<Value, Value> tile;
   int64_t scratchBytes = 0, mostPoints = 1;
@@ -274,8 +319,11 @@ private:
   const IndexSpace::Nest *wholeNest = nullptr;
   int64_t columnReads = 0, rowReads = 0;
   std::map<LoopPlan *, Neighbours> neighbours;
+  /// Of accesses within iterations at neighbouring iterations.
+  Neighbours ofColumns;
   /// Null where a point is written by itself.
   Lanes *inLanes = nullptr;
+  const Shifted *inShifted = nullptr;
   /// The last atoms of two loops, and how many points a side may have.
   struct TileWish {
     int row, column;

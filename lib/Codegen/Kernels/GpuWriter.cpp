@@ -64,13 +64,12 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
     kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({int32_t(threadsPerBlock), 1, 1}));
     // ptxas would rather spill than not have as many threads there as can be.
-    // Large blocks may have a multiprocessor's registers alone, and of a
-    // scatter's, which keep several addresses, there are fewer.
-    constexpr int64_t large = 512, ofScatter = 1024;
-    int64_t blocks = threadsPerBlock > large ? 1
-                     : nests.areParts        ? ofScatter / threadsPerBlock
-                                             : 0;
-    if (blocks > 0)
+    // Large blocks, a scatter's, which keep several addresses, and those that
+    // sum several columns may have 64 registers for each thread.
+    constexpr int64_t large = 512, threads = 1024;
+    if (int64_t blocks = threads / threadsPerBlock;
+        threadsPerBlock > large || nests.areParts ||
+        (group.isColumn() && nests.outer.numLanes() > 1))
       kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       b.getI32IntegerAttr(static_cast<int32_t>(blocks)));
     shareWritten(fusion, attributes);
@@ -213,158 +212,26 @@ KernelWriter::Values GpuWriter::takeTurns(Value begin, int64_t count,
   return values;
 }
 
-/// What this thread's points among `count` from `begin` on combine to: several
-/// registers take turns at them, so that loads need not wait for each other.
-Value GpuWriter::combineTurns(Value begin, int64_t count,
-                              const Combining &combining, LoopBody body) {
-  constexpr int64_t registers = 4;
-  ReduceOpKind kind = combining.kind;
-  Type type = combining.type;
-  Values sums(registers, neutral(kind, type));
-  int64_t round = registers * group.threads, rounds = count / round;
+void GpuWriter::dealtLoop(int64_t count, int64_t together,
+                          function_ref<void(ValueRange)> body) {
+  assert(group.isMany() && (together == 1 || !group.isColumn()));
+  int64_t round = together * group.threads;
+  int64_t rounds = together > 1 ? count / round : 0;
   if (rounds > 0)
-    sums = loop(number(0), number(rounds), sums, [&](Value i, ValueRange own) {
-      Value first = addIndex(addIndex(begin, turn), mulIndex(i, number(round)));
-      Values next;
-      for (int64_t k = 0; k != registers; ++k)
-        next.push_back(
-            body(addIndex(first, number(k * group.threads)), own[k]).front());
-      return next;
+    loop(number(0), number(rounds), {}, [&](Value i, ValueRange) -> Values {
+      Value first = addIndex(turn, mulIndex(i, number(round)));
+      Values points;
+      for (int64_t k = 0; k != together; ++k)
+        points.push_back(addIndex(first, number(k * group.threads)));
+      body(points);
+      return {};
     });
-  if (int64_t left = count % round)
-    sums[0] =
-        takeTurns(addIndex(begin, number(count - left)), left, sums[0], body)
-            .front();
-  Value sum = sums[0];
-  if (rounds > 0)
-    for (Value other : ArrayRef(sums).drop_front())
-      sum = combine(kind, sum, other, type);
-  return sum;
-}
-
-KernelWriter::Values GpuWriter::dealtLoop(int64_t count, ValueRange carried,
-                                          ArrayRef<Combining> combining,
-                                          LoopBody body) {
-  assert(group.isMany() && carried.size() == combining.size());
-  if (carried.empty())
-    return takeTurns(number(0), count, {}, body);
-  assert(combining.size() == 1 && "a reduction carries one value");
-  const Combining &one = combining.front();
-  // A thread's many terms are summed in pieces, as by one alone (EmitReduce).
-  constexpr int64_t manyTerms = 1 << 10;
-  int64_t piece = group.threads * (manyTerms / one.terms), pieces = 0;
-  if (one.kind == ReduceOpKind::sum && isa<FloatType>(one.type))
-    pieces = count / piece;
-  Value sum;
-  if (int64_t left = count - pieces * piece)
-    sum = combineTurns(number(pieces * piece), left, one, body);
-  else
-    sum = neutral(one.kind, one.type);
-  if (pieces > 0)
-    sum = loop(number(0), number(pieces), sum,
-               [&](Value i, ValueRange sums) -> Values {
-                 Value begin = mulIndex(i, number(piece));
-                 Value part = combineTurns(begin, piece, one, body);
-                 return {combine(one.kind, sums[0], part, one.type)};
-               })
-              .front();
-  return {combine(one.kind, carried.front(), combineAll(sum, one), one.type)};
-}
-
-/// Returns `x` of the lane whose number differs in `offset` alone, or of the
-/// first one.
-Value GpuWriter::fromOther(Value x, bool isFirst, int64_t offset) {
-  Type type = x.getType(), i32 = b.getI32Type(), i64 = b.getI64Type();
-  unsigned bits = type.getIntOrFloatBitWidth();
-  Value raw = x;
-  if (!type.isInteger())
-    raw = arith::BitcastOp::create(b, loc, b.getIntegerType(bits), raw);
-  auto exchange = [&](Value one) -> Value {
-    constexpr int64_t lastLane = 31;
-    return NVVM::ShflOp::create(
-        b, loc, i32, word(-1), one, word(isFirst ? 0 : offset), word(lastLane),
-        isFirst ? NVVM::ShflKind::idx : NVVM::ShflKind::bfly, UnitAttr());
-  };
-  if (bits == 64) {
-    Value shift = arith::ConstantIntOp::create(b, loc, 32, 64);
-    Value high = exchange(arith::TruncIOp::create(
-        b, loc, i32, arith::ShRUIOp::create(b, loc, raw, shift)));
-    Value low = exchange(arith::TruncIOp::create(b, loc, i32, raw));
-    high = arith::ShLIOp::create(
-        b, loc, arith::ExtUIOp::create(b, loc, i64, high), shift);
-    raw = arith::OrIOp::create(b, loc, high,
-                               arith::ExtUIOp::create(b, loc, i64, low));
-  } else if (bits == 32) {
-    raw = exchange(raw);
-  } else {
-    raw = exchange(arith::ExtUIOp::create(b, loc, i32, raw));
-    raw = arith::TruncIOp::create(b, loc, b.getIntegerType(bits), raw);
-  }
-  if (!type.isInteger())
-    raw = arith::BitcastOp::create(b, loc, type, raw);
-  return raw;
-}
-
-/// Of lanes that lie `step` apart, so many of them.
-Value GpuWriter::combineWarp(Value x, const Combining &combining, int64_t lanes,
-                             int64_t step) {
-  for (int64_t offset = lanes / 2 * step; offset >= step; offset /= 2)
-    x = combine(combining.kind, x, fromOther(x, /*isFirst=*/false, offset),
-                combining.type);
-  return x;
-}
-
-Value GpuWriter::combineAll(Value x, const Combining &combining) {
-  if (group.isColumn())
-    return combineColumn(x, combining);
-  x = combineWarp(x, combining, warpThreads);
-  if (!isInWarp()) {
-    int64_t warps = group.threads / warpThreads;
-    Value parts = sharedMemory("parts", warps * sizeof(int64_t));
-    Value lane = remIndex(thread, number(warpThreads));
-    // All have read the parts that were there before.
-    meet();
-    auto isFirst = scf::IfOp::create(b, loc, isLess(lane, number(1)),
-                                     /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(isFirst.thenBlock());
-      store(x, parts, divIndex(thread, number(warpThreads)), combining.type);
-    }
-    meet();
-    x = load(parts, remIndex(lane, number(warps)), combining.type);
-    x = combineWarp(x, combining, warps);
-  }
-  // Of equal numbers with different bits, lanes may have chosen different ones.
-  return fromOther(x, /*isFirst=*/true, 0);
-}
-
-/// Each warp has a part of all columns' sums.
-Value GpuWriter::combineColumn(Value x, const Combining &combining) {
-  int64_t columns = group.columns, warps = threadsPerBlock / warpThreads;
-  Value parts = sharedMemory("parts", warps * columns * sizeof(int64_t));
-  x = combineWarp(x, combining, warpThreads / columns, columns);
-  Value lane = remIndex(thread, number(warpThreads));
-  Value column = remIndex(thread, number(columns));
-  Value warp = divIndex(thread, number(warpThreads));
-  // All have read the parts that were there before.
-  meet();
-  auto isFirst = scf::IfOp::create(b, loc, isLess(lane, number(columns)),
-                                   /*withElseRegion=*/false);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(isFirst.thenBlock());
-    store(x, parts, addIndex(mulIndex(warp, number(columns)), column),
-          combining.type);
-  }
-  meet();
-  x = load(parts, column, combining.type);
-  for (int64_t other = 1; other != warps; ++other)
-    x = combine(
-        combining.kind, x,
-        load(parts, addIndex(column, number(other * columns)), combining.type),
-        combining.type);
-  return x;
+  if (int64_t left = count - rounds * round)
+    takeTurns(number(rounds * round), left, {},
+              [&](Value point, ValueRange) -> Values {
+                body(point);
+                return {};
+              });
 }
 
 } // namespace ax::codegen

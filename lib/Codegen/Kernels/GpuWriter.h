@@ -26,8 +26,12 @@ public:
   void iterations(
       int64_t tiledSize,
       llvm::function_ref<void(Value, std::pair<Value, Value>)> body) final;
-  Values dealtLoop(int64_t count, mlir::ValueRange carried,
-                   llvm::ArrayRef<Combining> combining, LoopBody body) final;
+  Value expFlushed(Value x) final;
+  void dealtLoop(int64_t count, int64_t together,
+                 llvm::function_ref<void(mlir::ValueRange)> body) final;
+  Values dealtReduction(llvm::ArrayRef<DealtPoints> points,
+                        mlir::ValueRange carried, Combining combining) final;
+  MaxAndSum dealtMaxAndSum(llvm::ArrayRef<DealtPoints> points) final;
   void meet() final;
 
 private:
@@ -40,12 +44,15 @@ private:
   void setScratch(Value ofCard);
   Values takeTurns(Value begin, int64_t count, mlir::ValueRange carried,
                    LoopBody body);
-  Value combineTurns(Value begin, int64_t count, const Combining &combining,
-                     LoopBody body);
+  Values combineTurns(Value begin, int64_t count, const Combining &combining,
+                      size_t width, LoopBody body);
+  Values combinePoints(const DealtPoints &points, const Combining &combining,
+                       size_t width);
+  Values addToMaxAndSum(mlir::ValueRange maxAndSum, mlir::ValueRange numbers);
   Value combineAll(Value x, const Combining &combining);
   Value combineWarp(Value x, const Combining &combining, int64_t lanes,
                     int64_t step = 1);
-  Value combineColumn(Value x, const Combining &combining);
+  Values combineColumns(mlir::ValueRange own, const Combining &combining);
   Value fromOther(Value x, bool isFirst, int64_t offset);
 
   ThreadGroup group;

@@ -30,8 +30,16 @@ public:
   struct Combining {
     ReduceOpKind kind;
     mlir::Type type;
-    /// So many are combined in each iteration of the loop.
-    int64_t terms = 1;
+  };
+  /// Points 0 .. count - 1 that are dealt out, and what is done with each. It
+  /// has so many terms of what is combined.
+  struct DealtPoints {
+    int64_t count, terms;
+    LoopBody body;
+  };
+  /// Of some numbers the largest, and the sum of exp(number - largest).
+  struct MaxAndSum {
+    Value max, sum;
   };
 
   virtual ~KernelWriter() = default;
@@ -104,13 +112,20 @@ public:
           body) = 0;
   virtual Values loop(Value begin, Value end, mlir::ValueRange carried,
                       LoopBody body) = 0;
-  /// A loop over 0 .. count - 1 whose iterations may be done in any order, each
-  /// by one of the threads that do an iteration of the kernel together. Each of
-  /// them carries values of its own, which at last become one by `combining`,
-  /// with those that were given: that one all of them get.
-  virtual Values dealtLoop(int64_t count, mlir::ValueRange carried,
-                           llvm::ArrayRef<Combining> combining,
-                           LoopBody body) = 0;
+  /// Points 0 .. count - 1 in any order, each by one of the threads that do an
+  /// iteration of the kernel together. The body gets one, or `together` of them
+  /// that the same thread does.
+  virtual void
+  dealtLoop(int64_t count, int64_t together,
+            llvm::function_ref<void(mlir::ValueRange points)> body) = 0;
+  /// Likewise, where each thread carries values of its own from point to point.
+  /// Those of all threads become one at last, each with the one that was given:
+  /// these all of them get.
+  virtual Values dealtReduction(llvm::ArrayRef<DealtPoints> points,
+                                mlir::ValueRange carried,
+                                Combining combining) = 0;
+  /// Of the numbers, f32, that bodies return. None of them is carried.
+  virtual MaxAndSum dealtMaxAndSum(llvm::ArrayRef<DealtPoints> points) = 0;
   /// What any of these threads stored before, all of them may load behind it.
   virtual void meet() = 0;
   virtual Value choice(Value condition, mlir::Type type, Scalar inside,

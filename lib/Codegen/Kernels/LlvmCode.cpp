@@ -55,6 +55,13 @@ static llvm::Error lowerToLLVM(ModuleOp module) {
   target.addLegalDialect<NVVM::NVVMDialect>();
   if (failed(applyFullConversion(module, target, std::move(patterns))))
     return makeError(ExitCode::Internal, "kernel: lowering to LLVM failed");
+  // What a loop says of itself comes with its branches, but under another name.
+  module.walk([](LLVM::BrOp branch) {
+    if (auto note = branch->getAttrOfType<LLVM::LoopAnnotationAttr>(kLoop)) {
+      branch->removeAttr(kLoop);
+      branch.setLoopAnnotationAttr(note);
+    }
+  });
   return llvm::Error::success();
 }
 

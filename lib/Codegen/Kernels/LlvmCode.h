@@ -16,6 +16,9 @@
 
 namespace ax::codegen {
 
+/// The attribute of a loop with what LLVM is told of it.
+inline constexpr llvm::StringLiteral kLoop = "llvm.loop_annotation";
+
 /// Loads what `translate` needs into the context. Once, before threads.
 void loadLoweringDialects(mlir::MLIRContext &context);
 

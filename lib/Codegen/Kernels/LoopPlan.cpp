@@ -61,6 +61,18 @@ bool LoopPlan::makeLanes(int64_t count) {
   return true;
 }
 
+bool LoopPlan::makeShift(Shift wanted) {
+  auto isLoop = [](const Atom &atom) { return atom.size > 1; };
+  if (shift || llvm::count_if(atoms, isLoop) != 1)
+    return false;
+  const Atom &loop = *llvm::find_if(atoms, isLoop);
+  if (loop.isLane || loop.isTile || !loop.cuts.empty() ||
+      loop.size < 2 * wanted.lanes)
+    return false;
+  shift = wanted;
+  return true;
+}
+
 bool LoopPlan::areLanesOf(int atom) const {
   auto behind = llvm::drop_begin(atoms, atom + 1);
   return numLanes() == 1 ||
@@ -150,6 +162,9 @@ void LoopPlan::print(llvm::raw_ostream &os) const {
        << atoms[found->first].size << 'x' << atoms[found->second].size << '}';
   if (int64_t lanes = numLanes(); lanes > 1)
     os << (std::exchange(isFirst, false) ? "" : " ") << '<' << lanes << '>';
+  if (shift)
+    os << (std::exchange(isFirst, false) ? "" : " ") << "<+" << shift->lanes
+       << '>';
   if (isFirst)
     os << "once";
 }

@@ -32,6 +32,15 @@ struct LoopPlan {
     bool isTile = false;
   };
   llvm::SmallVector<Atom, 4> atoms;
+  /// Lanes of a single loop whose size they need not divide. Where they begin
+  /// is another point in each iteration: the first one that lies at a multiple
+  /// of their number, if point 0 lies at `ofIteration` times the iteration's
+  /// number plus `constant`. Points before it, and behind the last lanes, are
+  /// none.
+  struct Shift {
+    int64_t lanes, ofIteration, constant;
+  };
+  std::optional<Shift> shift;
 
   explicit LoopPlan(llvm::ArrayRef<int64_t> sizes = {});
   int64_t numPoints() const;
@@ -44,6 +53,8 @@ struct LoopPlan {
   /// Makes lanes of so many points at the end of the last loop. False, and
   /// nothing is done, where its atoms do not divide so.
   bool makeLanes(int64_t count);
+  /// False, and nothing is done, where there is more than one loop, or lanes.
+  bool makeShift(Shift wanted);
   /// Makes tiles of `side` by `side` points of two loops, which end with atom
   /// `row` and with atom `column`, the last one but for lanes. What is left of
   /// the two goes over tiles. False, and nothing is done, where they do not
@@ -58,7 +69,8 @@ struct LoopPlan {
   /// Points of the loop that atoms [first, last) are.
   int64_t sizeOf(std::pair<int, int> group) const;
   /// E.g. `8(4x2) 16[3] {32x8} <4>`: a loop over 8 of two atoms, one over 16
-  /// that has its first three points apart, a tile, and four lanes.
+  /// that has its first three points apart, a tile, and four lanes; `<+4>` are
+  /// lanes that are shifted.
   void print(llvm::raw_ostream &os) const;
 };
 

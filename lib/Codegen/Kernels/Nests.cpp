@@ -118,9 +118,20 @@ public:
   Values loop(Value, Value, ValueRange carried, LoopBody body) final {
     return body({}, carried);
   }
-  Values dealtLoop(int64_t, ValueRange carried, ArrayRef<Combining>,
-                   LoopBody body) final {
-    return body({}, carried);
+  void dealtLoop(int64_t, int64_t, function_ref<void(ValueRange)> body) final {
+    Value point;
+    body(point);
+  }
+  Values dealtReduction(ArrayRef<DealtPoints> points, ValueRange carried,
+                        Combining) final {
+    for (const DealtPoints &some : points)
+      some.body({}, carried);
+    return Values(carried.size());
+  }
+  MaxAndSum dealtMaxAndSum(ArrayRef<DealtPoints> points) final {
+    for (const DealtPoints &some : points)
+      some.body({}, {});
+    return {};
   }
   void meet() final {}
   Value choice(Value, Type, Scalar inside, Scalar outside) final {
@@ -213,7 +224,8 @@ private:
       return false;
     isGrouped = true;
     nests.group = chooseGroup(nests.iterations, emitter.getMostPoints(),
-                              emitter.readsColumns(), nests.scratchBytes);
+                              emitter.getWidest(), emitter.getColumnLanes(),
+                              nests.scratchBytes);
     if (nests.group.isMany())
       nests.inner.clear();
     return nests.group.isMany();

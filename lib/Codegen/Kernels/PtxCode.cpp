@@ -87,6 +87,12 @@ static void callSimulated(llvm::Module &code) {
       {llvm::Intrinsic::nvvm_bar_warp_sync, "simgpu_warp_barrier"},
       {llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, "simgpu_shfl_bfly"},
       {llvm::Intrinsic::nvvm_shfl_sync_idx_i32, "simgpu_shfl_idx"}};
+  auto *f32 = llvm::Type::getFloatTy(code.getContext());
+  if (llvm::Function *power = llvm::Intrinsic::getDeclarationIfExists(
+          &code, llvm::Intrinsic::nvvm_ex2_approx_ftz, {f32}))
+    power->replaceAllUsesWith(
+        code.getOrInsertFunction("simgpu_ex2", power->getFunctionType())
+            .getCallee());
   for (auto [intrinsic, name] : names)
     if (llvm::Function *function =
             llvm::Intrinsic::getDeclarationIfExists(&code, intrinsic)) {

@@ -241,12 +241,6 @@ KernelWriter::Values ScalarWriter::loop(Value from, Value to,
   return Values(loop.result_begin(), loop.result_end());
 }
 
-KernelWriter::Values ScalarWriter::dealtLoop(int64_t count, ValueRange carried,
-                                             ArrayRef<Combining>,
-                                             LoopBody body) {
-  return loop(number(0), number(count), carried, body);
-}
-
 Value ScalarWriter::choice(Value condition, Type type, Scalar inside,
                            Scalar outside) {
   auto choice = scf::IfOp::create(b, loc, TypeRange(scalarType(type)),

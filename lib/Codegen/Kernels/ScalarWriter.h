@@ -33,7 +33,7 @@ public:
   Value narrow(Value number) final;
 
   Value unary(UnaryKind kind, Value x, mlir::Type type) final;
-  Value expFlushed(Value x) final;
+  Value expFlushed(Value x) override;
   Value binary(BinaryKind kind, Value x, Value y, mlir::Type type) final;
   Value compare(CompareKind kind, Value x, Value y, mlir::Type type) final;
   Value convert(Value x, mlir::Type from, mlir::Type to) final;
@@ -53,8 +53,18 @@ public:
 
   Values loop(Value begin, Value end, mlir::ValueRange carried,
               LoopBody body) final;
-  Values dealtLoop(int64_t count, mlir::ValueRange carried,
-                   llvm::ArrayRef<Combining> combining, LoopBody body) override;
+  /// An iteration is one thread's.
+  void dealtLoop(int64_t, int64_t,
+                 llvm::function_ref<void(mlir::ValueRange)>) override {
+    llvm_unreachable("nobody is there to deal out to");
+  }
+  Values dealtReduction(llvm::ArrayRef<DealtPoints>, mlir::ValueRange,
+                        Combining) override {
+    llvm_unreachable("nobody is there to deal out to");
+  }
+  MaxAndSum dealtMaxAndSum(llvm::ArrayRef<DealtPoints>) override {
+    llvm_unreachable("nobody is there to deal out to");
+  }
   void meet() override {}
   Value choice(Value condition, mlir::Type type, Scalar inside,
                Scalar outside) final;

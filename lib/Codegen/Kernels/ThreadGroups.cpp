@@ -12,26 +12,30 @@ namespace ax::codegen {
 /// As many threads as a block should have where it is free to choose.
 static constexpr int64_t usualBlock = 256;
 
-ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
-                        int64_t scratchBytes) {
+ThreadGroup chooseGroup(int64_t iterations, int64_t points, int64_t bytes,
+                        int64_t columnLanes, int64_t scratchBytes) {
   // Fewer points leave most threads of a warp without one.
-  constexpr int64_t fewPoints = 16, fewNeighbours = 8;
+  constexpr int64_t fewPoints = 16;
   if (points < fewPoints)
     return {};
   auto powerOf2 = [](int64_t n) {
     return static_cast<int64_t>(llvm::PowerOf2Ceil(n));
   };
-  if (readsColumns && iterations >= fewNeighbours && scratchBytes == 0) {
+  if (columnLanes > 0 && iterations >= fewNeighbours * columnLanes &&
+      scratchBytes == 0) {
     // Fewer columns are more blocks, down to what memory reads at a time.
     constexpr int64_t enoughTiles = 128;
-    int64_t columns = warpThreads;
-    while (columns > fewNeighbours && iterations / columns < enoughTiles)
+    int64_t columns = warpThreads, neighbours = iterations / columnLanes;
+    while (columns > fewNeighbours && neighbours / columns < enoughTiles)
       columns /= 2;
-    int64_t wanted = std::min(manyThreads / iterations, points / 4);
+    // With lanes, half as many threads have as many bytes on their way, and
+    // twice the registers for what they sum.
+    int64_t fewer = columnLanes > 1 ? 2 : 1;
+    int64_t wanted = std::min(manyThreads / fewer / neighbours, points / 4);
     int64_t warp = warpThreads / columns;
-    return {
-        std::clamp<int64_t>(powerOf2(wanted), 4 * warp, largestBlock / columns),
-        columns};
+    return {std::clamp<int64_t>(powerOf2(wanted), 4 * warp,
+                                largestBlock / fewer / columns),
+            columns};
   }
   // Points of a thread of a block, warps that fill a card, and blocks.
   constexpr int64_t pointsEach = 4, enoughWarps = 1024, enoughBlocks = 256;
@@ -39,7 +43,10 @@ ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
   if (points <= shortRow || (points <= longRow && iterations >= enoughWarps))
     return {warpThreads};
   // Half of the largest block leaves a thread twice the registers.
-  int64_t most = iterations < enoughBlocks ? largestBlock : largestBlock / 2;
+  constexpr int64_t manyBytes = 128 << 10;
+  int64_t most = iterations < enoughBlocks || points * bytes > manyBytes
+                     ? largestBlock
+                     : largestBlock / 2;
   return {std::clamp<int64_t>(powerOf2(points / pointsEach), 64, most),
           /*columns=*/1};
 }
@@ -68,8 +75,6 @@ static rt::LaunchShape shapeOf(const KernelNests &nests, int64_t cardBytes) {
 }
 
 GroupLaunch launchOf(const KernelNests &nests) {
-  // What every card gives a block unasked, less what sums need of it.
-  constexpr int64_t mostShared = (48 << 10) - 1024;
   if (nests.group.isMany() && nests.scratchBytes > 0) {
     rt::LaunchShape shape = shapeOf(nests, 0);
     int64_t ofBlock = shape.threadsPerBlock / shape.groupThreads;

@@ -90,10 +90,10 @@ TEST(GpuKernel, Launches) {
   rt::Kernel many = compile(unary("neg", "4096x4096xf32"), "sm_90");
   EXPECT_EQ(many.launch.blocks, 4096);
   // Scratch of all groups has to fit.
-  rt::Kernel rows = compile(softmax("4096x65536xf32"), "sm_90");
+  rt::Kernel rows = compile(softmax("4096x32768xf64"), "sm_90");
   EXPECT_EQ(rows.iterations, 4096);
-  EXPECT_EQ(rows.scratchBytes, 4 * 65536);
-  EXPECT_EQ(rows.launch.groupThreads, 512);
+  EXPECT_EQ(rows.scratchBytes, 8 * 32768);
+  EXPECT_EQ(rows.launch.groupThreads, 1024);
   EXPECT_EQ(rows.launch.numGroups(), 256);
   EXPECT_EQ(compile(unary("neg", "40xf32"), "native").launch.blocks, 0);
 }
@@ -139,15 +139,22 @@ TEST(GpuKernel, Groups) {
   EXPECT_EQ(launchOf(softmax("10000x512xf32")), (Launch{1250, 256, 32, 0}));
   EXPECT_EQ(launchOf(softmax("20x100xf32")), (Launch{20, 32, 32, 0}));
   EXPECT_EQ(launchOf(softmax("10000x4096xf32")), (Launch{4096, 512, 512, 0}));
+  // Of f32 they are read again, where the largest blocks do one each: of all
+  // that are done at a time, the card's cache has room for those.
+  EXPECT_EQ(launchOf(softmax("4096x65536xf32")), (Launch{4096, 1024, 1024, 0}));
+  EXPECT_EQ(launchOf(softmax("4096x65536xbf16")), (Launch{4096, 512, 512, 0}));
   // Of few rows, each has as many threads as there can be.
   EXPECT_EQ(launchOf(softmax("8x8192xf32")), (Launch{8, 1024, 1024, 0}));
   EXPECT_EQ(launchOf(sum("1000x1000xf32", "[0, 1]", "f32")),
             (Launch{1, 1024, 1024, 0}));
-  // Columns: 32 at a time, and of few fewer, so that there are more blocks.
+  // Columns: 32 threads' at a time, and of few fewer, so that there are more
+  // blocks. A thread has four, if they divide so.
   EXPECT_EQ(launchOf(sum("4096x1000xf32", "[0]", "1000xf32")),
-            (Launch{125, 1024, 128, 0}));
+            (Launch{32, 512, 64, 0}));
   EXPECT_EQ(launchOf(sum("100x100000xf32", "[0]", "100000xf32")),
-            (Launch{3125, 128, 4, 0}));
+            (Launch{782, 256, 8, 0}));
+  EXPECT_EQ(launchOf(sum("4096x1001xf32", "[0]", "1001xf32")),
+            (Launch{126, 1024, 128, 0}));
   EXPECT_EQ(launchOf(sum("8x1000xf32", "[0]", "1000xf32")),
             (Launch{32, 32, 1, 0}));
 }

@@ -100,6 +100,100 @@ TEST(GpuLanes, OfWhatIsNotAligned) {
   EXPECT_EQ(accessesOf(slice(0, "64x81xf32")), "ld b32, st v4.b32");
 }
 
+/// Long rows that begin anywhere, or end anywhere, have lanes from the first
+/// multiple of 16 bytes on, and single elements before and behind.
+TEST(GpuLanes, OfLongRowsThatAreNotAligned) {
+  for (const char *type : {"7x90001xf32", "8x90001xf32", "7x90003xf32"}) {
+    EXPECT_EQ(accessesOf(layerNorm(type)),
+              "ld b32, ld v4.b32, st b32, st v4.b32");
+    check(layerNorm(type), {}, 1e-5);
+  }
+  EXPECT_EQ(accessesOf(layerNorm("7x180001xbf16")),
+            "ld b16, ld v4.b32, st b16, st v4.b32");
+  for (const char *type : {"3x180001xbf16", "3x40006xbf16", "3x20001xf64"})
+    check(layerNorm(type), {}, 1.6e-2);
+  // From the third, from the first of a longer one, and a single row.
+  for (auto [from, first] :
+       {std::pair("5x20006xf32", "2"), std::pair("5x20008xf32", "0"),
+        std::pair("1x20005xf32", "2")}) {
+    std::string rows(1, from[0]), result = rows + "xf32";
+    std::string part = rows + "x20001xf32";
+    FusionText text = {
+        {from},
+        "%0 = ax.slice %a starts [0, " + std::string(first) +
+            "] steps [1, 1] : " + tensor(from) + " -> " + tensor(part) +
+            "\n%r = ax.reduce sum %0 dims [1] : " + tensor(part) + " -> " +
+            tensor(result),
+        {{"%r", result}}};
+    EXPECT_EQ(accessesOf(text), "ld b32, ld v4.b32, st b32") << from;
+    check(text, {}, 1e-4);
+  }
+}
+
+FusionText columns(const std::string &kind, const std::string &shape,
+                   const std::string &kept, const std::string &type) {
+  return {{shape + type},
+          "%r = ax.reduce " + kind + " %a dims [0] : " + tensor(shape + type) +
+              " -> " + tensor(kept + type),
+          {{"%r", kept + type}}};
+}
+
+/// A thread sums columns that are next to each other.
+TEST(GpuLanes, Columns) {
+  for (const char *type : {"f32", "f16", "bf16"})
+    EXPECT_EQ(accessesOf(columns("sum", "512x1024x", "1024x", type)),
+              "ld v4.b32, st v4.b32");
+  EXPECT_EQ(accessesOf(columns("sum", "512x1024x", "1024x", "f64")),
+            "ld v2.b64, st v2.b64");
+  EXPECT_EQ(accessesOf(columns("sum", "512x1026x", "1026x", "f32")),
+            "ld v2.b32, st v2.b32");
+  EXPECT_EQ(accessesOf(columns("sum", "512x1025x", "1025x", "f32")),
+            "ld b32, st b32");
+  // Fewer of few columns, so that threads read whole lines.
+  EXPECT_EQ(accessesOf(columns("sum", "512x16x", "16x", "f32")),
+            "ld v2.b32, st v2.b32");
+  for (const char *type : {"f32", "f64", "f16", "bf16", "i32", "ui8"})
+    for (const char *kind : {"sum", "max", "min"})
+      for (auto [rows, kept] :
+           {std::pair("16x", "64x"), std::pair("100x", "72x"),
+            std::pair("517x", "40x"), std::pair("2000x", "1000x")})
+        check(columns(kind, std::string(rows) + kept, kept, type), {},
+              std::string(type) == "f32" ? 3e-5 : 0);
+  check(columns("sum", "300x33x", "33x", "f32"), {}, 1e-5);
+}
+
+/// Sums of several operands, which need each other, and results of all rows.
+TEST(GpuLanes, ColumnsTogether) {
+  check({{"200x64xbf16", "200x1xf32", "64xf32", "200x64xf32"},
+         R"(%0 = ax.cast %a : tensor<200x64xbf16> -> tensor<200x64xf32>
+            %1 = ax.binary mul %0, %b : tensor<200x64xf32>, tensor<200x1xf32> -> tensor<200x64xf32>
+            %2 = ax.binary sub %1, %c : tensor<200x64xf32>, tensor<64xf32> -> tensor<200x64xf32>
+            %3 = ax.binary mul %2, %d : tensor<200x64xf32>, tensor<200x64xf32> -> tensor<200x64xf32>
+            %4 = ax.reduce sum %3 dims [0] : tensor<200x64xf32> -> tensor<64xf32>
+            %5 = ax.reduce sum %2 dims [0] : tensor<200x64xf32> -> tensor<64xf32>
+            %r = ax.binary add %4, %c : tensor<64xf32>, tensor<64xf32> -> tensor<64xf32>
+            %s = ax.cast %5 : tensor<64xf32> -> tensor<64xbf16>)",
+         {{"%r", "64xf32"}, {"%s", "64xbf16"}}},
+        {}, 1.6e-2);
+  for (const char *type : {"200x64xf32", "200x128xbf16", "33x40xf32"}) {
+    check({{type},
+           "%r = ax.softmax %a dim 0 : " + tensor(type) + " -> " + tensor(type),
+           {{"%r", type}}},
+          {}, 1.6e-2);
+  }
+  // Dimensions around them.
+  check({{"3x96x4x40xf32"},
+         "%r = ax.reduce sum %a dims [1] keep_dims : tensor<3x96x4x40xf32> -> "
+         "tensor<3x1x4x40xf32>",
+         {{"%r", "3x1x4x40xf32"}}},
+        {}, 1e-5);
+  check({{"3x96x4x40xf32"},
+         "%r = ax.reduce sum %a dims [0, 2] : tensor<3x96x4x40xf32> -> "
+         "tensor<96x40xf32>",
+         {{"%r", "96x40xf32"}}},
+        {}, 1e-5);
+}
+
 /// In each case the same bits in all orders of threads.
 TEST(GpuLanes, Elements) {
   for (const char *type :

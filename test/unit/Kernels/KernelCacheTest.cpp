@@ -119,10 +119,10 @@ TEST_F(KernelCache, NextProcessLoadsWhatThisOneCompiled) {
 
 TEST_F(KernelCache, ScratchAndRowsComeFromDisk) {
   // So long that even a GPU has no room for a row in a block's own memory.
-  FusionText softmax = {{"4x20000xf32"},
-                        "%r = ax.softmax %a dim 1 : tensor<4x20000xf32> -> "
-                        "tensor<4x20000xf32>",
-                        {{"%r", "4x20000xf32"}}};
+  FusionText softmax = {{"4x20000xf64"},
+                        "%r = ax.softmax %a dim 1 : tensor<4x20000xf64> -> "
+                        "tensor<4x20000xf64>",
+                        {{"%r", "4x20000xf64"}}};
   auto module = parse(softmax);
   CompiledKernel first =
       llvm::cantFail(makeCompiler()->compile(fusionOf(*module)));

@@ -62,9 +62,9 @@ axl.stage @two(%x: tensor<8x4xf32>, %y: tensor<8xf32>) {
 // -----
 
 // What is summed over leading dimensions is a column's: neighbours read
-// neighbours then.
+// neighbours then, each of them four columns.
 // CHECK-LABEL: @columns
-// CHECK: nests ["96 iterations: 96, each by 128 threads, 8 columns", "result 0: once"]
+// CHECK: nests ["96 iterations: 24 <4>, each by 64 threads, 8 columns", "result 0: once"]
 // CHECK: axl.nests = ["elements: 1024"]
 axl.stage @columns(%x: tensor<1024x96xf32>) {
   %0 = axl.fusion(%x) {
@@ -79,7 +79,7 @@ axl.stage @columns(%x: tensor<1024x96xf32>) {
 
 // So it is with dimensions before it, too, and with what is made of the sums.
 // CHECK-LABEL: @between
-// CHECK: nests ["2048 iterations: 32 64, each by 64 threads, 16 columns", "result 0: once"]
+// CHECK: nests ["2048 iterations: 32 16 <4>, each by 64 threads, 8 columns", "result 0: once"]
 // CHECK: axl.nests = ["elements: 1024"]
 axl.stage @between(%x: tensor<32x1024x64xf32>, %y: tensor<2048xf32>) {
   %0 = axl.fusion(%x, %y) {

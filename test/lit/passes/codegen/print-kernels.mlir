@@ -80,32 +80,56 @@ axl.stage @sum(%x: tensor<64x128xf32>) {
 // CHECK: .reqntid 1024
 // CHECK: .shared .align 64 .b8 parts[256];
 // CHECK: shfl.sync.bfly.b32
-// CHECK: st.shared.b32
+// CHECK: st.shared.b64
 // CHECK: {{bar|barrier}}.sync{{.*}} 0;
-// CHECK: ld.shared.b32
-// CHECK: st.global.v4.b32
+// CHECK: ld.shared.b64
+// CHECK: st.global.v2.b64
 // CHECK: {{bar|barrier}}.sync{{.*}} 0;
-axl.stage @long(%x: tensor<64x32768xf32>) {
+axl.stage @long(%x: tensor<64x16384xf64>) {
   %0 = axl.fusion(%x) {
-  ^bb0(%a: tensor<64x32768xf32>):
-    %1 = ax.softmax %a dim 1 : tensor<64x32768xf32> -> tensor<64x32768xf32>
-    axl.yield %1 : tensor<64x32768xf32>
-  } : (tensor<64x32768xf32>) -> tensor<64x32768xf32>
-  axl.yield %0 : tensor<64x32768xf32>
+  ^bb0(%a: tensor<64x16384xf64>):
+    %1 = ax.softmax %a dim 1 : tensor<64x16384xf64> -> tensor<64x16384xf64>
+    axl.yield %1 : tensor<64x16384xf64>
+  } : (tensor<64x16384xf64>) -> tensor<64x16384xf64>
+  axl.yield %0 : tensor<64x16384xf64>
 }
 
 // -----
 
-// Neighbours sum neighbouring columns, 8 of them, and each warp of a block a part
-// of these.
-// CHECK: // 768 iterations: 96 blocks of 1024 threads, 128 and 0 bytes of scratch for each
-// CHECK: .shared .align 64 .b8 parts[2048];
+// Of f32 nothing is kept: the largest and the sum come from one read of a row that
+// begins anywhere, in 16 bytes at a time, and the result from another one.
+// CHECK: // 333 iterations: 333 blocks of 1024 threads, 1024 and 0 bytes of scratch for each
 // CHECK: ld.global.b32
+// CHECK-COUNT-4: ld.global.v4.b32
+// CHECK: ex2.approx.ftz.f32
+// CHECK: ld.global.b32
+// CHECK: st.global.b32
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK-NOT: ex2
+// CHECK-COUNT-2: st.global.v4.b32
+axl.stage @again(%x: tensor<333x50257xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<333x50257xf32>):
+    %1 = ax.softmax %a dim 1 {log} : tensor<333x50257xf32> -> tensor<333x50257xf32>
+    axl.yield %1 : tensor<333x50257xf32>
+  } : (tensor<333x50257xf32>) -> tensor<333x50257xf32>
+  axl.yield %0 : tensor<333x50257xf32>
+}
+
+// -----
+
+// Neighbours sum neighbouring columns, 8 of them four each, and each warp of a
+// block a part of these. A thread reads four rows before it adds them, and no more.
+// CHECK: // 192 iterations: 24 blocks of 512 threads, 64 and 0 bytes of scratch for each
+// CHECK: .shared .align 64 .b8 parts[4096];
+// CHECK-COUNT-4: ld.global.v4.b32
+// CHECK-NOT: ld.global
 // CHECK: add{{(.rn)?}}.f32
 // CHECK: shfl.sync.bfly.b32 {{.*}}, 16, 31, -1;
 // CHECK: shfl.sync.bfly.b32 {{.*}}, 8, 31, -1;
-// CHECK-NOT: shfl
+// CHECK-NOT: ld.global
 // CHECK: {{bar|barrier}}.sync{{.*}} 0;
+// CHECK: st.global.v4.b32
 axl.stage @columns(%x: tensor<4096x768xf32>) {
   %0 = axl.fusion(%x) {
   ^bb0(%a: tensor<4096x768xf32>):

@@ -1,0 +1,164 @@
+//===- JoinKernels.cpp - Small kernels that are launched as one -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A GPU takes some microseconds for a kernel, however little there is to do in
+// it. Of kernels whose bodies are equal, results have equal shapes, and those
+// share the loops of one kernel: a thread does the element at the same place of
+// all of them. So nothing is new for whoever writes kernels, or launches them.
+//
+// An example: the updates of 12 layers' biases of 768 numbers, which are 12
+// launches of 192 threads that do 4 numbers each, become 2 launches of 192
+// threads that do 4 numbers of 6 biases.
+//
+//===----------------------------------------------------------------------===//
+
+#include "JoinKernels.h"
+
+#include "StridedView.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/OperationSupport.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+namespace {
+
+/// Kernels with equal bodies, in the block's order.
+using Equals = SmallVector<FusionOp, 8>;
+
+/// Whether there is hardly more to do than a launch takes, of elements and of
+/// sums of them.
+bool isSmall(FusionOp fusion) {
+  constexpr int64_t mostBytes = 4 << 20;
+  int64_t bytes = 0;
+  for (ValueRange values :
+       {ValueRange(fusion->getOperands()), ValueRange(fusion->getResults())})
+    for (Value value : values)
+      bytes += byteSizeOf(value);
+  return bytes <= mostBytes &&
+         llvm::all_of(fusion.getBody().front(), [](Operation &op) {
+           return isa<ReduceOp>(op) || op.hasTrait<ElementwiseLike>() ||
+                  op.hasTrait<ViewLike>() || isa<ConstantOp, LocalYieldOp>(op);
+         });
+}
+
+bool areEqual(FusionOp a, FusionOp b) {
+  return a->getOperandTypes() == b->getOperandTypes() &&
+         a->getResultTypes() == b->getResultTypes() &&
+         OperationEquivalence::isRegionEquivalentTo(
+             &a.getBody(), &b.getBody(),
+             OperationEquivalence::IgnoreLocations |
+                 OperationEquivalence::IgnoreDiscardableAttrs);
+}
+
+/// Whether nothing before `place` needs the value. Views of it may wait, too.
+bool canWait(Value value, Operation *place) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return place->isBeforeInBlock(user) ||
+           (isViewOp(user) && user != place &&
+            llvm::all_of(user->getResults(),
+                         [&](Value result) { return canWait(result, place); }));
+  });
+}
+
+/// Views of the value that stand before `place` come behind it.
+void moveViews(Value value, Operation *place) {
+  for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
+    if (user->isBeforeInBlock(place)) {
+      user->moveAfter(place);
+      for (Value result : user->getResults())
+        moveViews(result, user);
+    }
+}
+
+size_t numBuffers(ArrayRef<FusionOp> members) {
+  llvm::SmallSetVector<Value, 32> buffers;
+  for (FusionOp member : members) {
+    buffers.insert(member->operand_begin(), member->operand_end());
+    buffers.insert(member->result_begin(), member->result_end());
+  }
+  return buffers.size();
+}
+
+/// What stands in the place of the last of them.
+void join(ArrayRef<FusionOp> members) {
+  FusionOp last = members.back();
+  OpBuilder builder(last);
+  SmallVector<Location> locations;
+  llvm::SmallSetVector<Value, 32> operands;
+  SmallVector<Value> results;
+  for (FusionOp member : members) {
+    locations.push_back(member.getLoc());
+    operands.insert(member->operand_begin(), member->operand_end());
+    llvm::append_range(results, member->getResults());
+  }
+  auto whole =
+      FusionOp::create(builder, builder.getFusedLoc(locations),
+                       TypeRange(ValueRange(results)), operands.getArrayRef());
+  Block &body = whole.getBody().emplaceBlock();
+  IRMapping ofOperands;
+  for (Value operand : operands)
+    ofOperands.map(operand,
+                   body.addArgument(operand.getType(), operand.getLoc()));
+  builder.setInsertionPointToEnd(&body);
+  SmallVector<Value> yielded;
+  for (FusionOp member : members) {
+    Block &from = member.getBody().front();
+    IRMapping mapping;
+    for (auto [argument, operand] :
+         llvm::zip_equal(from.getArguments(), member->getOperands()))
+      mapping.map(argument, ofOperands.lookup(operand));
+    for (Operation &op : from.without_terminator())
+      builder.clone(op, mapping);
+    for (Value value : from.getTerminator()->getOperands())
+      yielded.push_back(mapping.lookupOrDefault(value));
+  }
+  LocalYieldOp::create(builder, whole.getLoc(), yielded);
+  for (Value result : results)
+    moveViews(result, whole);
+  for (auto [from, to] : llvm::zip_equal(results, whole.getResults()))
+    from.replaceAllUsesWith(to);
+  for (FusionOp member : members)
+    member->erase();
+}
+
+} // namespace
+
+void joinKernels(Block &block) {
+  // Results of all are in registers before they are stored, and code is of all.
+  constexpr size_t most = 8, mostBuffers = 64;
+  SmallVector<Equals> whole, open;
+  for (auto fusion : block.getOps<FusionOp>()) {
+    if (!isSmall(fusion))
+      continue;
+    auto *equals = llvm::find_if(open, [&](const Equals &some) {
+      return areEqual(some.front(), fusion);
+    });
+    if (equals == open.end()) {
+      open.push_back({fusion});
+      continue;
+    }
+    Equals more(*equals);
+    more.push_back(fusion);
+    bool fits = more.size() <= most && numBuffers(more) <= mostBuffers &&
+                llvm::all_of(*equals, [&](FusionOp member) {
+                  return llvm::all_of(member->getResults(), [&](Value result) {
+                    return canWait(result, fusion);
+                  });
+                });
+    if (!fits) {
+      whole.push_back(std::move(*equals));
+      more = {fusion};
+    }
+    *equals = std::move(more);
+  }
+  llvm::append_range(whole, open);
+  for (const Equals &members : whole)
+    if (members.size() > 1)
+      join(members);
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,17 @@
+//===- JoinKernels.h - Small kernels that are launched as one ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_LIB_CODEGEN_JOINKERNELS_H
+#define AX_LIB_CODEGEN_JOINKERNELS_H
+
+#include "ax/Local/Local.h"
+
+namespace ax::codegen {
+
+/// Makes one kernel of several in a stage that compute the same of other
+/// operands, and little of it, as the updates of all biases of one size: each
+/// waits until the last of them can be done, if nobody needs it before.
+void joinKernels(mlir::Block &block);
+
+} // namespace ax::codegen
+
+#endif // AX_LIB_CODEGEN_JOINKERNELS_H

@@ -1,0 +1,76 @@
+// RUN: axopt-opt %s --axl-fuse=gpu=true --split-input-file | FileCheck %s
+// RUN: axopt-opt %s --axl-fuse --split-input-file | FileCheck %s --check-prefix=CPU
+// RUN: axopt-opt %s --axl-fuse="gpu=true separately=true" --split-input-file | FileCheck %s --check-prefix=CPU
+
+// What does the same of other operands becomes one kernel, which stands where the
+// last of them did. Operands that are the same are one.
+// CHECK-LABEL: axl.stage @updates
+// CHECK-SAME: %[[A:.*]]: tensor<768xf32>, %[[B:.*]]: tensor<768xf32>, %[[C:.*]]: tensor<768xf32>, %[[S:.*]]: tensor<f32>
+// CHECK: ax.dot
+// CHECK-NEXT: %[[R:.*]]:3 = axl.fusion(%[[A]], %[[S]], %[[B]], %[[C]])
+// CHECK-COUNT-3: ax.binary mul
+// CHECK-NOT: axl.fusion
+// CHECK: axl.yield %[[R]]#0, %[[R]]#1, %[[R]]#2
+// CPU-LABEL: axl.stage @updates
+// CPU-COUNT-3: axl.fusion
+axl.stage @updates(%a: tensor<768xf32>, %b: tensor<768xf32>, %c: tensor<768xf32>, %s: tensor<f32>, %x: tensor<64x64xf32>) {
+  %0 = ax.binary mul %a, %s : tensor<768xf32>, tensor<f32> -> tensor<768xf32>
+  %1 = ax.binary mul %b, %s : tensor<768xf32>, tensor<f32> -> tensor<768xf32>
+  %2 = ax.dot %x, %x batch [] x [] contract [1] x [0] : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %3 = ax.binary mul %c, %s : tensor<768xf32>, tensor<f32> -> tensor<768xf32>
+  axl.yield %0, %1, %3, %2 : tensor<768xf32>, tensor<768xf32>, tensor<768xf32>, tensor<64x64xf32>
+}
+
+// -----
+
+// A kernel whose result is needed before the next one is not waited for; a view
+// of one waits, too.
+// CHECK-LABEL: axl.stage @needed
+// CHECK: %[[F:.*]] = axl.fusion(%{{.*}})
+// CHECK: ax.dot %[[F]]
+// CHECK: %[[R:.*]]:2 = axl.fusion
+// CHECK-NOT: axl.fusion
+// CHECK: %[[V:.*]] = ax.reshape %[[R]]#0 : tensor<64x64xf32> -> tensor<4096xf32>
+// CHECK: axl.yield %{{.*}}, %[[V]], %[[R]]#1
+axl.stage @needed(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64xf32>, %x: tensor<64x64xf32>) {
+  %0 = ax.unary neg %a : tensor<64x64xf32> -> tensor<64x64xf32>
+  %1 = ax.dot %0, %x batch [] x [] contract [1] x [0] : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %2 = ax.unary neg %b : tensor<64x64xf32> -> tensor<64x64xf32>
+  %v = ax.reshape %2 : tensor<64x64xf32> -> tensor<4096xf32>
+  %3 = ax.unary neg %c : tensor<64x64xf32> -> tensor<64x64xf32>
+  axl.yield %1, %v, %3 : tensor<64x64xf32>, tensor<4096xf32>, tensor<64x64xf32>
+}
+
+// -----
+
+// Not what is large, or other operations, or of other sizes.
+// CHECK-LABEL: axl.stage @apart
+// CHECK-COUNT-5: axl.fusion
+axl.stage @apart(%a: tensor<1024x1024xf32>, %b: tensor<1024x1024xf32>, %c: tensor<768xf32>, %d: tensor<768xf32>, %e: tensor<512xf32>) {
+  %0 = ax.unary neg %a : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+  %1 = ax.unary neg %b : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+  %2 = ax.unary neg %c : tensor<768xf32> -> tensor<768xf32>
+  %3 = ax.unary abs %d : tensor<768xf32> -> tensor<768xf32>
+  %4 = ax.unary neg %e : tensor<512xf32> -> tensor<512xf32>
+  axl.yield %0, %1, %2, %3, %4 : tensor<1024x1024xf32>, tensor<1024x1024xf32>, tensor<768xf32>, tensor<768xf32>, tensor<512xf32>
+}
+
+// -----
+
+// Eight are one kernel's at most.
+// CHECK-LABEL: axl.stage @many
+// CHECK: %{{.*}}:8 = axl.fusion
+// CHECK: %{{.*}} = axl.fusion
+// CHECK-NOT: axl.fusion
+axl.stage @many(%a: tensor<8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>, %d: tensor<8xf32>, %e: tensor<8xf32>, %f: tensor<8xf32>, %g: tensor<8xf32>, %h: tensor<8xf32>, %i: tensor<8xf32>) {
+  %0 = ax.unary neg %a : tensor<8xf32> -> tensor<8xf32>
+  %1 = ax.unary neg %b : tensor<8xf32> -> tensor<8xf32>
+  %2 = ax.unary neg %c : tensor<8xf32> -> tensor<8xf32>
+  %3 = ax.unary neg %d : tensor<8xf32> -> tensor<8xf32>
+  %4 = ax.unary neg %e : tensor<8xf32> -> tensor<8xf32>
+  %5 = ax.unary neg %f : tensor<8xf32> -> tensor<8xf32>
+  %6 = ax.unary neg %g : tensor<8xf32> -> tensor<8xf32>
+  %7 = ax.unary neg %h : tensor<8xf32> -> tensor<8xf32>
+  %8 = ax.unary neg %i : tensor<8xf32> -> tensor<8xf32>
+  axl.yield %0, %1, %2, %3, %4, %5, %6, %7, %8 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
