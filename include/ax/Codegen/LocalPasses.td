@@ -184,6 +184,16 @@ def WidenFactors : Pass<"axl-widen-factors"> {
   ];
 }
 
+def ReadRounded : Pass<"axl-read-rounded"> {
+  let summary = "Sums over rows read what was rounded for products";
+  let description = [{
+    For GPUs, whose kernels wait for memory: a bias's gradient is the sum over all rows
+    of what a Linear's own gradients multiply, in bf16 or f16. It reads that, and adds
+    it up in f32, so that nobody writes it a second time in f32. The sum is of numbers
+    that were rounded, as in PyTorch's mixed precision.
+  }];
+}
+
 def SplitReductions : Pass<"axl-split-reductions"> {
   let summary = "Large reductions to few elements are done in two steps";
   let description = [{
