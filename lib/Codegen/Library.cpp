@@ -3,7 +3,7 @@
 #include "Library.h"
 
 #include "Contraction.h"
-#include "ax/Interpreter/Elements.h"
+#include "LibraryArguments.h"
 #include "ax/Local/Local.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -47,45 +47,13 @@ void setLibraryOperand(Operation *op, unsigned number, Value value) {
     library.getBody().getArgument(number).setType(value.getType());
 }
 
-/// The activation as libraries do it.
-static rt::Activation activationOf(UnaryKind kind) {
-  switch (kind) {
-  case UnaryKind::relu:
-    return rt::Activation::Relu;
-  case UnaryKind::gelu:
-    return rt::Activation::GeluErf;
-  case UnaryKind::gelu_tanh:
-    return rt::Activation::GeluTanh;
-  case UnaryKind::silu:
-    return rt::Activation::Silu;
-  case UnaryKind::tanh:
-    return rt::Activation::Tanh;
-  case UnaryKind::sigmoid:
-    return rt::Activation::Sigmoid;
-  default:
-    llvm_unreachable("a library that supports it");
-  }
-}
-
 namespace {
 
-DType dtypeOf(Value value) {
-  std::optional<DType> type =
-      interpreter::toDType(tensorType(value).getElementType());
-  assert(type && "tensors have element types of ours");
-  return *type;
-}
-
-std::vector<int64_t> toVector(ArrayRef<int64_t> values) {
-  return {values.begin(), values.end()};
-}
-
-class CallBuilder {
+class CallBuilder : LibraryArguments {
 public:
   CallBuilder(Operation *op, llvm::function_ref<bool(Value)> isConstant,
               const MemoryValues &inMemory, bool gpu)
-      : op(op), library(dyn_cast<LibraryOp>(op)), isConstant(isConstant),
-        inMemory(inMemory), gpu(gpu) {}
+      : LibraryArguments(op, inMemory, gpu), isConstant(isConstant) {}
 
   LibraryCall build() {
     Operation *core = getLibraryCore(op);
@@ -95,169 +63,11 @@ public:
               LocalAttentionGradientOp, PoolOp, MaxPoolGradientOp, TopKOp,
               NonMaxSuppressionOp, CheckIndicesOp>(
             [&](auto concrete) { buildFor(concrete); });
-    if (core->getNumResults() == 1)
-      call.arguments.push_back({op->getResult(0), 0});
-    else
-      for (Value made : core->getResults()) {
-        StridedView place = placeOf(made);
-        call.arguments.push_back(
-            {place.base, place.offset * byteSize(dtypeOf(place.base))});
-      }
+    addResults(core);
     return std::move(call);
   }
 
 private:
-  /// What the core's operand is outside.
-  Value outside(OpOperand &operand) {
-    return op->getOperand(operand.getOperandNumber());
-  }
-  /// The view of an operand, which is also an argument.
-  StridedView argument(OpOperand &operand) {
-    return argument(outside(operand));
-  }
-  StridedView argument(Value value) {
-    StridedView view = viewOf(value, inMemory);
-    call.arguments.push_back(
-        {view.base, view.offset * byteSize(dtypeOf(view.base))});
-    return view;
-  }
-  rt::TensorDesc desc(const StridedView &view) {
-    return {dtypeOf(view.base), toVector(view.sizes), toVector(view.strides)};
-  }
-  rt::TensorDesc denseArgument(OpOperand &operand) {
-    return denseArgument(outside(operand));
-  }
-  rt::TensorDesc denseArgument(Value value) {
-    StridedView view = argument(value);
-    if (!view.isDense())
-      call.wantsDense.push_back(value);
-    return rt::TensorDesc::dense(dtypeOf(view.base), toVector(view.sizes));
-  }
-  /// Whether a view begins where a GPU's library wants that: at a multiple of
-  /// 16 bytes.
-  static bool isAligned(const StridedView &view) {
-    constexpr int64_t alignment = 16;
-    return view.offset * byteSize(dtypeOf(view.base)) % alignment == 0;
-  }
-  /// An operand without gaps, its dimensions in any order.
-  rt::TensorDesc packedArgument(OpOperand &operand) {
-    StridedView view = argument(operand);
-    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, view.sizes.size()));
-    llvm::stable_sort(dims, [&](int64_t a, int64_t b) {
-      return view.strides[a] > view.strides[b];
-    });
-    StridedView ordered{view.base, view.offset, {}, {}};
-    for (int64_t dim : dims) {
-      ordered.sizes.push_back(view.sizes[dim]);
-      ordered.strides.push_back(view.strides[dim]);
-    }
-    if (!ordered.isDense() || (gpu && !isAligned(view)))
-      call.wantsDense.push_back(outside(operand));
-    return desc(view);
-  }
-  /// An operand of a convolution; of 16 bits on a GPU with its channels
-  /// innermost, where it is seen through a transpose that says so
-  /// (ChannelsLast): what that is of is written in this order.
-  rt::TensorDesc imageArgument(OpOperand &operand) {
-    auto turned = outside(operand).getDefiningOp<TransposeOp>();
-    constexpr int64_t narrow = 2;
-    if (!gpu || !turned || byteSize(dtypeOf(turned)) != narrow ||
-        inMemory.contains(turned) || !isFromChannelsLast(turned))
-      return packedArgument(operand);
-    StridedView view = argument(operand);
-    StridedView last{view.base, view.offset, {}, {}};
-    for (int64_t dim : inverted(turned.getPermutation())) {
-      last.sizes.push_back(view.sizes[dim]);
-      last.strides.push_back(view.strides[dim]);
-    }
-    if (!last.isDense() || !isAligned(view))
-      call.wantsDense.push_back(turned.getOperand());
-    return desc(view);
-  }
-  static SmallVector<int64_t> inverted(ArrayRef<int64_t> permutation) {
-    SmallVector<int64_t> inverse(permutation.size());
-    for (auto [i, from] : llvm::enumerate(permutation))
-      inverse[from] = i;
-    return inverse;
-  }
-  /// Whether it gives [outer, channels, spatial...] of [outer, spatial...,
-  /// channels].
-  static bool isFromChannelsLast(TransposeOp turned) {
-    int64_t rank = tensorType(turned).getRank();
-    SmallVector<int64_t> permutation{0, rank - 1};
-    for (int64_t dim = 1; dim + 1 < rank; ++dim)
-      permutation.push_back(dim);
-    return turned.getPermutation() == ArrayRef(permutation);
-  }
-  /// An operand whose innermost dimension is contiguous; for a GPU's library
-  /// its rows begin at multiples of 16 bytes, and none is repeated.
-  rt::TensorDesc rowArgument(OpOperand &operand) {
-    StridedView view = argument(operand);
-    bool isFit = view.sizes.back() == 1 || view.strides.back() == 1;
-    if (gpu) {
-      constexpr int64_t alignment = 16;
-      int64_t step = alignment / byteSize(dtypeOf(view.base));
-      isFit &= isAligned(view);
-      for (auto [size, stride] :
-           llvm::drop_end(llvm::zip_equal(view.sizes, view.strides)))
-        isFit &= size == 1 || (stride != 0 && stride % step == 0);
-    }
-    if (!isFit)
-      call.wantsDense.push_back(outside(operand));
-    return desc(view);
-  }
-  /// What is computed, where it is written.
-  rt::TensorDesc result() {
-    Value value = op->getResult(0);
-    ArrayRef<int64_t> shape = tensorType(value).getShape();
-    rt::TensorDesc dense =
-        rt::TensorDesc::dense(dtypeOf(value), toVector(shape));
-    TransposeOp transpose = library ? library.getTranspose() : TransposeOp();
-    if (!transpose)
-      return dense;
-    rt::TensorDesc computed = dense;
-    for (auto [i, from] : llvm::enumerate(transpose.getPermutation())) {
-      computed.sizes[from] = dense.sizes[i];
-      computed.strides[from] = dense.strides[i];
-    }
-    return computed;
-  }
-
-  /// Where the core writes a result of several.
-  StridedView placeOf(Value made) {
-    auto given = [](Value value) {
-      return llvm::find_if(value.getUses(), [](OpOperand &use) {
-        return isa<LocalYieldOp>(use.getOwner());
-      });
-    };
-    auto isWhole = [&](Value value) {
-      return !library || given(value) != value.use_end();
-    };
-    std::optional<StridedView> place = whereMoved(made, isWhole);
-    assert(place && "results are moved to where strides lead");
-    if (library)
-      place->base = library->getResult(given(place->base)->getOperandNumber());
-    return *place;
-  }
-
-  /// Adds the argument; false where there is none.
-  bool addBias() {
-    if (!library || !library.getBias())
-      return false;
-    denseArgument(library.getBiasOperand().get());
-    return true;
-  }
-  /// Null where there is none.
-  Value getResidual() {
-    return library && library.getResidual() ? library.getResidualOperand().get()
-                                            : Value();
-  }
-  rt::Activation getActivation() {
-    UnaryOp activation = library ? library.getActivation() : UnaryOp();
-    return activation ? activationOf(activation.getKind())
-                      : rt::Activation::None;
-  }
-
   void finish(Contraction &contraction, OpOperand &a, OpOperand &b,
               rt::MatmulDesc &matmul) {
     contraction.needsMatrices = gpu;
@@ -513,13 +323,7 @@ private:
     call.desc = out;
   }
 
-  Operation *op;
-  /// Null where `op` is a library operation itself.
-  LibraryOp library;
   llvm::function_ref<bool(Value)> isConstant;
-  const MemoryValues &inMemory;
-  bool gpu;
-  LibraryCall call;
 };
 
 } // namespace
