@@ -58,9 +58,12 @@ static void compute(Operation *op, Type type) {
   }
 }
 
-/// Whether the one is the gradient of what the other computes.
+/// Whether the one is the gradient of what the other computes, in the same
+/// type.
 static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
-  return gradient.getResult() == attention.getResult() &&
+  return productTypeOf(gradient) == productTypeOf(attention) &&
+         gradient.getEmptyRowsZero() == attention.getEmptyRowsZero() &&
+         gradient.getResult() == attention.getResult() &&
          gradient.getQ() == attention.getQ() &&
          gradient.getK() == attention.getK() &&
          gradient.getV() == attention.getV() &&
@@ -110,8 +113,8 @@ struct ComposeAttentionPass
       llvm::MapVector<AttentionOp, SmallVector<AttentionGradientOp, 1>> sharing;
       for (AttentionGradientOp gradient : backwards)
         if (auto attention = gradient.getResult().getDefiningOp<AttentionOp>();
-            attention && isForCudnn(attention) && cudnn &&
-            isGradientOf(gradient, attention))
+            cudnn && attention && isForCudnn(attention) &&
+            isForCudnn(gradient) && isGradientOf(gradient, attention))
           sharing[attention].push_back(gradient);
       llvm::for_each(all, [&](AttentionOp op) { give(op); });
       llvm::for_each(backwards, [&](AttentionGradientOp op) { give(op); });

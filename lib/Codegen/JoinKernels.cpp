@@ -45,6 +45,19 @@ bool isSmall(FusionOp fusion) {
          });
 }
 
+/// Equal for kernels that are equal.
+llvm::hash_code hashOf(FusionOp fusion) {
+  llvm::hash_code hash = llvm::hash_value(fusion->getNumOperands());
+  for (Type type : fusion->getOperandTypes())
+    hash = llvm::hash_combine(hash, type);
+  for (Operation &op : fusion.getBody().front()) {
+    hash = llvm::hash_combine(hash, op.getName(), op.hashProperties());
+    for (Type type : op.getResultTypes())
+      hash = llvm::hash_combine(hash, type);
+  }
+  return hash;
+}
+
 bool areEqual(FusionOp a, FusionOp b) {
   return a->getOperandTypes() == b->getOperandTypes() &&
          a->getResultTypes() == b->getResultTypes() &&
@@ -56,22 +69,29 @@ bool areEqual(FusionOp a, FusionOp b) {
 
 /// Whether nothing before `place` needs the value. Views of it may wait, too.
 bool canWait(Value value, Operation *place) {
-  return llvm::all_of(value.getUsers(), [&](Operation *user) {
-    return place->isBeforeInBlock(user) ||
-           (isViewOp(user) && user != place &&
-            llvm::all_of(user->getResults(),
-                         [&](Value result) { return canWait(result, place); }));
-  });
+  SmallVector<Value> seen{value};
+  while (!seen.empty())
+    for (Operation *user : seen.pop_back_val().getUsers()) {
+      if (place->isBeforeInBlock(user))
+        continue;
+      if (!isViewOp(user) || user == place)
+        return false;
+      seen.push_back(user->getResult(0));
+    }
+  return true;
 }
 
 /// Views of the value that stand before `place` come behind it.
 void moveViews(Value value, Operation *place) {
-  for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
-    if (user->isBeforeInBlock(place)) {
-      user->moveAfter(place);
-      for (Value result : user->getResults())
-        moveViews(result, user);
-    }
+  SmallVector<std::pair<Value, Operation *>> behind{{value, place}};
+  while (!behind.empty()) {
+    auto [moved, last] = behind.pop_back_val();
+    for (Operation *user : moved.getUsers())
+      if (user->isBeforeInBlock(last)) {
+        user->moveAfter(last);
+        behind.push_back({user->getResult(0), user});
+      }
+  }
 }
 
 size_t numBuffers(ArrayRef<FusionOp> members) {
@@ -129,21 +149,28 @@ void join(ArrayRef<FusionOp> members) {
 
 void joinKernels(Block &block) {
   // Results of all are in registers before they are stored, and code is of all.
-  constexpr size_t most = 8, mostBuffers = 64;
+  // A thread adds up several columns of each.
+  constexpr size_t most = 8, mostSums = 4, mostBuffers = 64;
   SmallVector<Equals> whole, open;
+  llvm::DenseMap<size_t, SmallVector<size_t, 1>> byHash;
   for (auto fusion : block.getOps<FusionOp>()) {
     if (!isSmall(fusion))
       continue;
-    auto *equals = llvm::find_if(open, [&](const Equals &some) {
-      return areEqual(some.front(), fusion);
+    SmallVector<size_t, 1> &alike = byHash[hashOf(fusion)];
+    auto known = llvm::find_if(alike, [&](size_t some) {
+      return areEqual(open[some].front(), fusion);
     });
-    if (equals == open.end()) {
+    if (known == alike.end()) {
+      alike.push_back(open.size());
       open.push_back({fusion});
       continue;
     }
+    Equals *equals = &open[*known];
+    bool sums = !fusion.getBody().front().getOps<ReduceOp>().empty();
     Equals more(*equals);
     more.push_back(fusion);
-    bool fits = more.size() <= most && numBuffers(more) <= mostBuffers &&
+    bool fits = more.size() <= (sums ? mostSums : most) &&
+                numBuffers(more) <= mostBuffers &&
                 llvm::all_of(*equals, [&](FusionOp member) {
                   return llvm::all_of(member->getResults(), [&](Value result) {
                     return canWait(result, fusion);

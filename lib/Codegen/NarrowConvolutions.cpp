@@ -28,7 +28,7 @@ struct NarrowConvolutionsPass
     Value result = op->getResult(0);
     RankedTensorType wide = tensorType(result);
     Type factor = tensorType(op->getOperand(0)).getElementType();
-    if (factor == wide.getElementType())
+    if (!(factor.isF16() || factor.isBF16()) || factor == wide.getElementType())
       return;
     result.setType(wide.clone(factor));
     OpBuilder builder(op->getContext());

@@ -5,6 +5,8 @@
 #include "ax/Dialect/OpTraits.h"
 #include "ax/Dialect/Tensors.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace ax::codegen {
 #define GEN_PASS_DEF_SKIPWIDENING
 #include "ax/Codegen/LocalPasses.h.inc"
@@ -29,41 +31,69 @@ class NarrowValues {
 public:
   explicit NarrowValues(MLIRContext *context) : builder(context) {}
 
+  /// Notes of what type all elements of the result were. Operations come in
+  /// order.
+  void note(Operation *op) {
+    if (auto cast = dyn_cast<CastOp>(op))
+      from[cast.getResult()] = elementType(cast.getOperand());
+    if (!isMove(op))
+      return;
+    Type first = from.lookup(op->getOperand(0));
+    if (first && llvm::all_of(op->getOperands(), [&](Value operand) {
+          return from.lookup(operand) == first;
+        }))
+      from[op->getResult(0)] = first;
+  }
+
   /// Returns null where not all elements of `wide` were of type `narrow`.
   Value find(Value wide, Type narrow) {
-    Operation *op = wide.getDefiningOp();
-    if (auto cast = dyn_cast_or_null<CastOp>(op))
-      return elementType(cast.getOperand()) == narrow ? cast.getOperand()
-                                                      : Value();
-    if (!isView(op) && !isa_and_present<ConcatOp>(op))
+    if (from.lookup(wide) != narrow)
       return {};
-    if (auto known = found.find({wide, narrow}); known != found.end())
-      return known->second;
-    return found[{wide, narrow}] = move(op, narrow);
+    auto cast = wide.getDefiningOp<CastOp>();
+    return cast ? cast.getOperand() : move(wide.getDefiningOp(), narrow);
   }
 
 private:
-  Value move(Operation *op, Type narrow) {
+  static bool isMove(Operation *op) { return isView(op) || isa<ConcatOp>(op); }
+
+  /// What `last` and all moves before it move is narrow from then on.
+  Value move(Operation *last, Type narrow) {
+    llvm::SetVector<Operation *> moves;
+    moves.insert(last);
+    for (size_t i = 0; i < moves.size(); ++i)
+      for (Value operand : moves[i]->getOperands())
+        if (Operation *op = operand.getDefiningOp(); isMove(op))
+          moves.insert(op);
+    SmallVector<Operation *> order = moves.takeVector();
+    llvm::sort(order, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    Value moved;
+    for (Operation *op : order)
+      moved = moveNarrow(op, narrow);
+    return moved;
+  }
+
+  /// Operands are widened, as those before are.
+  Value moveNarrow(Operation *op, Type narrow) {
     SmallVector<Value> operands;
-    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-      Value from = find(op->getOperand(i), narrow);
-      if (!from)
-        return {};
-      operands.push_back(from);
-    }
+    for (Value operand : op->getOperands())
+      operands.push_back(operand.getDefiningOp<CastOp>().getOperand());
     builder.setInsertionPoint(op);
     Operation *moved = builder.clone(*op);
     moved->setOperands(operands);
     Value wide = op->getResult(0), result = moved->getResult(0);
     result.setType(tensorType(wide).clone(narrow));
     // It is moved once, for all that read it.
-    wide.replaceAllUsesWith(
-        CastOp::create(builder, op->getLoc(), wide.getType(), result));
+    Value widened =
+        CastOp::create(builder, op->getLoc(), wide.getType(), result);
+    from[widened] = narrow;
+    wide.replaceAllUsesWith(widened);
     return result;
   }
 
   OpBuilder builder;
-  llvm::DenseMap<std::pair<Value, Type>, Value> found;
+  llvm::DenseMap<Value, Type> from;
 };
 
 struct SkipWideningPass : codegen::impl::SkipWideningBase<SkipWideningPass> {
@@ -71,7 +101,11 @@ struct SkipWideningPass : codegen::impl::SkipWideningBase<SkipWideningPass> {
   void runOnOperation() override {
     forEachStage(getOperation(), [](LocalStageOp stage) {
       NarrowValues values(stage.getContext());
-      for (auto cast : stage.getBlock().getOps<CastOp>()) {
+      for (Operation &op : stage.getBlock()) {
+        values.note(&op);
+        auto cast = dyn_cast<CastOp>(op);
+        if (!cast)
+          continue;
         Value wide = cast.getOperand();
         Type narrow = elementType(cast.getResult());
         if (!isWider(elementType(wide), narrow))

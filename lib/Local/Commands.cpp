@@ -83,6 +83,10 @@ static LogicalResult checkMoved(LibraryOp library, Operation *core) {
                  "has more than transposes, reshapes and concatenations "
                  "behind ")
              << core->getName();
+    for (Value operand : op->getOperands())
+      if (Operation *made = operand.getDefiningOp();
+          op != core && (!made || made->isBeforeInBlock(core)))
+        return library.emitOpError("moves what it does not compute");
     for (Value value : op->getResults())
       if (!value.hasOneUse())
         return library.emitOpError("does not read what it computes once");

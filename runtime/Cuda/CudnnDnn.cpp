@@ -11,7 +11,7 @@ namespace ax::rt::cuda {
 namespace {
 
 /// Layers are alike: each description has one plan, whose making takes about
-/// half a second.
+/// half a second, and so does finding out that there is none.
 template <typename Desc>
 class PlansByDescription {
 public:
@@ -20,14 +20,21 @@ public:
     for (const auto &[known, plan] : plans)
       if (known == desc)
         return plan;
+    for (const auto &[known, why] : refused)
+      if (known == desc)
+        return makeError(ExitCode::Unsupported, why);
     llvm::Expected<std::unique_ptr<CudnnPlan>> made = build();
-    if (!made)
-      return made.takeError();
-    return plans.emplace_back(desc, std::move(*made)).second;
+    if (made)
+      return plans.emplace_back(desc, std::move(*made)).second;
+    ErrorDescription error = describeError(made.takeError());
+    if (error.code == ExitCode::Unsupported)
+      refused.emplace_back(desc, error.message);
+    return makeError(error.code, error.message);
   }
 
 private:
   std::vector<std::pair<Desc, SharedPlan>> plans;
+  std::vector<std::pair<Desc, std::string>> refused;
 };
 
 class CudnnDnn : public CudaDnn {

@@ -148,8 +148,7 @@ TEST(CudaDeviceTest, RatesEndWithTheDevice) {
   Devices devices = llvm::cantFail(createCuda());
   EXPECT_EQ(
       describeError(measureRates(*devices.front(), {}).takeError()).message,
-      "cuMemcpyDtoDAsync: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory "
-      "access was encountered");
+      "cuMemcpyDtoDAsync: CUDA_ERROR_ILLEGAL_ADDRESS: illegal address");
 }
 
 TEST(CudaDeviceTest, RanksShareACard) {

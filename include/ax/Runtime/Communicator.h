@@ -118,7 +118,7 @@ public:
 
   /// Tells which groups will be made, of whatever ranks; a hint. All ranks of
   /// the communicator make the call with the same groups, in the same order,
-  /// before they make one of them. It may wait for them, and ends as an
+  /// once, before they make one of them. It may wait for them, and ends as an
   /// operation's wait does.
   virtual llvm::Error
   announceGroups(llvm::ArrayRef<std::vector<int32_t>> groups);

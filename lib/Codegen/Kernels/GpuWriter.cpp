@@ -64,12 +64,13 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
     kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({int32_t(threadsPerBlock), 1, 1}));
     // ptxas would rather spill than not have as many threads there as can be.
-    // Large blocks, a scatter's, which keep several addresses, and those that
-    // sum several columns may have 64 registers for each thread.
-    constexpr int64_t large = 512, threads = 1024;
+    // Large blocks, and a scatter's, which keep several addresses, may have 64
+    // registers for each thread; those that sum several columns 128.
+    constexpr int64_t large = 512;
+    bool isColumn = group.isColumn() && nests.outer.numLanes() > 1;
+    int64_t threads = isColumn ? 512 : 1024;
     if (int64_t blocks = threads / threadsPerBlock;
-        threadsPerBlock > large || nests.areParts ||
-        (group.isColumn() && nests.outer.numLanes() > 1))
+        threadsPerBlock > large || nests.areParts || isColumn)
       kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       b.getI32IntegerAttr(static_cast<int32_t>(blocks)));
     shareWritten(fusion, attributes);

@@ -467,3 +467,14 @@ axl.stage @s(%x: tensor<2xi64>) {
   %5 = ax.concat %1, %2, %2 dim 0 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<3x2x4x8xf16>
   axl.yield %5 : tensor<3x2x4x8xf16>
 } : (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>) -> tensor<3x2x4x8xf16>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+// expected-error @+1 {{moves what it does not compute}}
+%0 = axl.library(%q, %q, %q, %q, %q) {
+^bb0(%a: tensor<1x2x4x8xf16>, %b: tensor<1x2x4x8xf16>, %c: tensor<1x2x4x8xf16>, %d: tensor<1x2x4x8xf16>, %e: tensor<1x2x4x8xf16>):
+  %1, %2, %3 = ax.attention_gradient %a, %b, %c, %d, %e scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+  %5 = ax.concat %1, %2, %3, %a dim 0 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<4x2x4x8xf16>
+  axl.yield %5 : tensor<4x2x4x8xf16>
+} : (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>) -> tensor<4x2x4x8xf16>

@@ -221,8 +221,8 @@ TEST_F(CompiledPlanTest, Messages) {
   other = whole;
   other.replace(other.find(" 7 "), 3, " 6 ");
   EXPECT_EQ(refused(other), "compiled plan '" + path +
-                                "' is of version '5', and this program reads "
-                                "6: compile it again");
+                                "' is of version '6', and this program reads "
+                                "7: compile it again");
 }
 
 // A checksum that is right makes nothing sound.

@@ -47,10 +47,16 @@ axl.stage @narrow(%s: tensor<1x2x4x8xf16>, %h: tensor<1x2x16x8xf16>) {
 // Of another scale, or of what comes from elsewhere, it is not.
 // CHECK: ax.attention_gradient {{.*}} scale 2.000000e+00
 // CHECK: ax.attention_gradient %{{.*}}, %{{.*}}, %{{.*}}, %[[G:[a-z0-9]*]], %[[G]]
-axl.stage @sums(%q: tensor<1x4x16x8xf16>, %k: tensor<1x2x16x8xf16>, %g: tensor<1x4x16x8xf16>) {
+// Nor of another product type, nor what cuDNN does not do.
+// CHECK: ax.attention_gradient {{.*}}product_type = bf16
+// CHECK-NOT: attention_gradient
+axl.stage @sums(%q: tensor<1x4x16x8xf16>, %k: tensor<1x2x16x8xf16>, %g: tensor<1x4x16x8xf16>, %m: tensor<1x1x1x16xi1>) {
   %0 = ax.attention %q, %k, %k scale 1.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x4x16x8xf16>
   %a:3 = ax.attention_gradient %q, %k, %k, %0, %g scale 1.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
   %b:3 = ax.attention_gradient %q, %k, %k, %0, %g scale 2.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
   %c:3 = ax.attention_gradient %q, %k, %k, %g, %g scale 1.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
-  axl.yield %a#0, %b#0, %c#0 : tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>
+  %d:3 = ax.attention_gradient %q, %k, %k, %0, %g scale 1.000000e+00 {causal, product_type = bf16} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
+  %e:3 = ax.attention_gradient %q, %k, %k, %0, %g scale 1.000000e+00 {causal, softcap = 2.0} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
+  %f:3 = ax.attention_gradient %q, %k, %k, %0, %g mask %m : tensor<1x1x1x16xi1> scale 1.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
+  axl.yield %a#0, %b#0, %c#0, %d#0, %e#0, %f#0 : tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>
 }

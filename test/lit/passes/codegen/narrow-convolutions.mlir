@@ -15,11 +15,12 @@ axl.stage @sums(%x: tensor<1x4x5x6xbf16>, %w: tensor<4x4x3x3xbf16>) {
   axl.yield %0, %1, %2 : tensor<1x4x5x6xf32>, tensor<1x4x5x6xf32>, tensor<4x4x3x3xf32>
 }
 
-// Of one type they stay, and so does all else.
+// Of one type they stay, as do those of eight bits, and all else.
 // CHECK: axl.stage @others
 // CHECK-NOT: ax.cast
-axl.stage @others(%x: tensor<1x4x5x6xf32>, %w: tensor<4x4x3x3xf32>, %a: tensor<2x3xbf16>, %b: tensor<3x2xbf16>) {
+axl.stage @others(%x: tensor<1x4x5x6xf32>, %w: tensor<4x4x3x3xf32>, %a: tensor<2x3xbf16>, %b: tensor<3x2xbf16>, %e: tensor<1x4x5x6xf8E4M3FN>, %f: tensor<4x4x3x3xf8E4M3FN>) {
   %0 = ax.conv %x, %w strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : tensor<1x4x5x6xf32>, tensor<4x4x3x3xf32> -> tensor<1x4x5x6xf32>
   %1 = ax.linear %a, %b : tensor<2x3xbf16>, tensor<3x2xbf16> -> tensor<2x2xf32>
-  axl.yield %0, %1 : tensor<1x4x5x6xf32>, tensor<2x2xf32>
+  %2 = ax.conv %e, %f strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : tensor<1x4x5x6xf8E4M3FN>, tensor<4x4x3x3xf8E4M3FN> -> tensor<1x4x5x6xf32>
+  axl.yield %0, %1, %2 : tensor<1x4x5x6xf32>, tensor<2x2xf32>, tensor<1x4x5x6xf32>
 }
