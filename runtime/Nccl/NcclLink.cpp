@@ -93,9 +93,16 @@ NcclLink::split(const NcclComm &parent, const std::vector<int32_t> &ranks,
     return nullptr;
   comm->handle = handle;
   comm->attendance = world.getAttendance(ranks);
-  std::lock_guard<std::mutex> guard(mutex);
-  comms.push_back(comm);
-  return comm;
+  {
+    std::lock_guard<std::mutex> guard(mutex);
+    comms.push_back(comm);
+  }
+  if (!world.isAborted())
+    return comm;
+  // Who aborted may have waited no longer for this call, and not know of it.
+  if (ncclComm_t late = comm->handle.exchange(nullptr))
+    llvm::consumeError(world.getLibrary().call(&Nccl::ncclCommAbort, late));
+  return stopError("a split of NCCL's communicator");
 }
 
 std::vector<std::shared_ptr<NcclComm>> NcclLink::getComms() const {
