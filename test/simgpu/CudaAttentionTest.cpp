@@ -94,6 +94,19 @@ TEST_F(AttentionRefusals, SaysThatCudnnKnowsNoKernel) {
   expectBoth(desc, "cuDNN: it knows no kernel for it");
 }
 
+// Layers are alike: what one of them was refused for, others are, too.
+TEST_F(AttentionRefusals, AreRemembered) {
+  ProductRunner runner;
+  AttentionShape shape = small;
+  shape.size = 12;
+  AttentionDesc desc = makeAttentionDesc(DType::BF16, shape);
+  std::string why = runner.refusal(desc).message;
+  uint64_t numCalls = simgpuCounted("cudnn*");
+  EXPECT_GT(numCalls, 0U);
+  EXPECT_EQ(runner.refusal(desc).message, why);
+  EXPECT_EQ(simgpuCounted("cudnn*"), numCalls);
+}
+
 /// Tells what attention is refused for where the folder has no cuDNN.
 [[noreturn]] void refuseWithoutCudnn() {
   // The stand-in of the driver is in the process, whatever the folders are.
