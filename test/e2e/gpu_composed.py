@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from _onnx_text import model
-from cases import MODELS, Failed, minilm, run, scratch, tool
+from cases import MODELS, TRAINING, Failed, minilm, run, scratch, tool
 from devices import simulated
 
 # With a weight in front, which has a gradient.
@@ -144,6 +144,35 @@ def isLeftToCudnn(kvHeads, *layout):
               target="sm_90+cudnn+sim", command=command)
 
 
+def joinsGradients():
+    """Those of q, k and v are parts of one tensor, which the CPU writes, too,
+    where cuDNN refuses to."""
+    with scratch() as folder:
+        plan = f"{folder}/plan.mlir"
+        run(tool("axopt"), TRAINING / "gpt2_tied" / "model.onnx", "--quiet",
+            "--shape", "input=1x32", "--train", "--loss=mse(logits,target)",
+            "--precision=bf16", "-o", plan)
+        target = {"AXRUN_TARGET": "sm_90+cudnn+sim", "AXOPT_CACHE": folder}
+        listed = run(tool("axrun"), plan, "--list-commands",
+                     env=os.environ | card() | target).stdout
+        if not re.search(r" attention_gradient .*\+\d+", listed):
+            raise Failed(f"no joined gradients:\n{listed}")
+        given = []
+        for engines in {}, {"SIMGPU_CUDNN_ENGINES": "0"}:
+            done = run(tool("axrun"), plan, "--random-inputs=1", "--warmup=2",
+                       "--iterations=1", "--device=cuda", "--output",
+                       f"{folder}/out.npz",
+                       env=os.environ | card() | target | engines)
+            if ("lacks attention_gradient" in done.stderr) != bool(engines):
+                raise Failed(done.stderr)
+            given.append(dict(np.load(f"{folder}/out.npz")))
+            # A plan that is kept would be taken.
+            target["AXOPT_CACHE"] = f"{folder}/other"
+        for name, array in given[0].items():
+            np.testing.assert_allclose(given[1][name], array, rtol=0.01,
+                                       atol=0.01)
+
+
 def ofViews():
     """cuDNN wants rows that begin at multiples of 16 bytes, none repeated."""
     made = model("float16[8,4,16,24] x, float16[1,4,16,8] one",
@@ -235,5 +264,6 @@ def cases(every):
         name = " ".join(layout) or "one rank"
         yield f"attention of bf16 in training {name}", attends, kvHeads, *layout
         yield f"attention by cuDNN {name}", isLeftToCudnn, kvHeads, *layout
+    yield "attention's gradients joined", joinsGradients
     yield "attention of views", ofViews
     yield "padded products", padded
