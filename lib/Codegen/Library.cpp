@@ -68,6 +68,13 @@ public:
   }
 
 private:
+  void addActivation(rt::MatmulDesc &matmul) {
+    matmul.activation = getActivation();
+    matmul.form = getForm();
+    if (matmul.form == rt::ActivationForm::Gradient)
+      addGradientOperand();
+  }
+
   void finish(Contraction &contraction, OpOperand &a, OpOperand &b,
               rt::MatmulDesc &matmul) {
     contraction.needsMatrices = gpu;
@@ -79,6 +86,9 @@ private:
       matmul.b = made->b;
       matmul.c = made->c;
       matmul.residual = made->residual;
+      // Both are dense, and as large as the result.
+      if (matmul.hasInput())
+        matmul.input = made->c;
     }
     // Where the views of the factors begin counts, too.
     auto begins = [&](size_t argument) {
@@ -122,7 +132,7 @@ private:
     contraction.k.push_back({x.sizes[last], x.strides[last], w.strides[wk]});
     contraction.n.push_back({w.sizes[1 - wk], -1, w.strides[1 - wk],
                              c.strides[last], residualStride(last)});
-    matmul.activation = getActivation();
+    addActivation(matmul);
     finish(contraction, linear.getXMutable(), linear.getWMutable(), matmul);
   }
 
@@ -152,6 +162,7 @@ private:
          llvm::zip_equal(dot.getLhsContract(), dot.getRhsContract()))
       contraction.k.push_back({a.sizes[l], a.strides[l], b.strides[r]});
     rt::MatmulDesc matmul;
+    addActivation(matmul);
     finish(contraction, dot.getLhsMutable(), dot.getRhsMutable(), matmul);
   }
 

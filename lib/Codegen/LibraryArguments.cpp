@@ -134,9 +134,17 @@ bool LibraryArguments::addBias() {
   return true;
 }
 
+void LibraryArguments::addGradientOperand() {
+  Value value = library.getGradientOperand().get();
+  StridedView view = argument(value);
+  if (!view.isDense() || (gpu && !isAligned(view)))
+    call.wantsDense.push_back(value);
+}
+
 void LibraryArguments::addResults(Operation *core) {
   if (core->getNumResults() == 1) {
-    call.arguments.push_back({op->getResult(0), 0});
+    for (Value given : op->getResults())
+      call.arguments.push_back({given, 0});
     return;
   }
   for (Value made : core->getResults()) {
@@ -183,8 +191,19 @@ Value LibraryArguments::getResidual() {
 }
 
 rt::Activation LibraryArguments::getActivation() {
-  UnaryOp activation = library ? library.getActivation() : UnaryOp();
+  if (!library)
+    return rt::Activation::None;
+  if (UnaryGradientOp gradient = library.getGradient())
+    return activationOf(gradient.getKind());
+  UnaryOp activation = library.getActivation();
   return activation ? activationOf(activation.getKind()) : rt::Activation::None;
+}
+
+rt::ActivationForm LibraryArguments::getForm() {
+  if (library && library.getGradient())
+    return rt::ActivationForm::Gradient;
+  return library && library.givesInput() ? rt::ActivationForm::ValueAndInput
+                                         : rt::ActivationForm::Value;
 }
 
 } // namespace ax::codegen

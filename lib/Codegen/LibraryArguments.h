@@ -48,6 +48,8 @@ protected:
   rt::TensorDesc rowArgument(mlir::OpOperand &operand);
   /// False where there is no bias.
   bool addBias();
+  /// At which a gradient of an activation is: dense, and on a GPU aligned.
+  void addGradientOperand();
   /// Of all that `core` gives.
   void addResults(mlir::Operation *core);
 
@@ -59,6 +61,7 @@ protected:
   /// Null where there is none.
   mlir::Value getResidual();
   rt::Activation getActivation();
+  rt::ActivationForm getForm();
 
   mlir::Operation *op;
   /// Null where `op` is a library operation itself.

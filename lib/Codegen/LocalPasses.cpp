@@ -25,8 +25,14 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
     // Behind a product that is padded there is a slice, and no epilogue.
     passes.push_back(createPadProducts());
   }
+  if (gpu)
+    passes.push_back(createNarrowEpilogues());
   passes.push_back(createSkipWidening());
   passes.push_back(createJoinEpilogues({gpu}));
+  if (gpu) {
+    passes.push_back(createReadRounded());
+    passes.push_back(createJoinActivations());
+  }
   passes.push_back(createChannelsLast({/*cudnn=*/gpu && target->hasCudnn}));
   passes.push_back(createWriteTransposed());
   passes.push_back(createOrderProducts({float8}));
@@ -35,7 +41,6 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   // Behind that: what is widened twice is not kept from one to the other.
   passes.push_back(createWidenFactors({gpu, float8}));
   if (gpu) {
-    passes.push_back(createReadRounded());
     passes.push_back(createSplitReductions());
     passes.push_back(createComputeWhereRead());
   }

@@ -37,7 +37,10 @@ static TransposeOp onlyTranspose(Operation *op) {
     only = transpose;
   }
   auto library = dyn_cast<LibraryOp>(op);
-  if (!only || (library && (library.getResidual() || library.getTranspose())) ||
+  // What lies beside the result, and in the same order.
+  bool isBound = library && (library.getResidual() || library.getTranspose() ||
+                             library.getGradient() || library.givesInput());
+  if (!only || isBound ||
       only.getPermutation().back() + 1 !=
           static_cast<int64_t>(only.getPermutation().size()))
     return {};

@@ -128,6 +128,9 @@ llvm::SmallVector<int64_t> inverse(llvm::ArrayRef<int64_t> permutation);
 void combineInto(ReduceOpKind kind, HostTensor &to, const HostTensor &from);
 
 HostTensor interpretUnary(UnaryOp op, const HostTensor &x);
+/// `dy` times the derivative of a function of floats at `x`.
+HostTensor interpretUnaryGradient(UnaryKind kind, const HostTensor &dy,
+                                  const HostTensor &x);
 
 } // namespace ax::interpreter
 

@@ -125,4 +125,28 @@ HostTensor interpretUnary(UnaryOp op, const HostTensor &x) {
   return to;
 }
 
+HostTensor interpretUnaryGradient(UnaryKind kind, const HostTensor &dy,
+                                  const HostTensor &x) {
+  using Fn = double (*)(double, double);
+  static constexpr auto gradients = tabulateUnary<Fn>([](auto function) -> Fn {
+    using Function = decltype(function);
+    if constexpr (functionOn<double, Function>() == nullptr)
+      return nullptr;
+    else if constexpr (std::is_same_v<decltype(Function::gradient),
+                                      const NoGradient>)
+      return [](double, double) -> double { return 0; };
+    else
+      return [](double dy, double x) -> double {
+        Arithmetic<double> arithmetic;
+        return Function::gradient(arithmetic, x,
+                                  Function::value(arithmetic, x), dy);
+      };
+  });
+  Fn gradient = gradients[static_cast<uint32_t>(kind)];
+  HostTensor to(dy.getType(), dy.getShape());
+  for (int64_t i = 0, e = to.numElements(); i < e; ++i)
+    to.setDouble(i, gradient(dy.getDouble(i), x.getDouble(i)));
+  return to;
+}
+
 } // namespace ax::interpreter

@@ -1,5 +1,6 @@
 //===- Commands.cpp - Kernels and library calls ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ax/Dialect/FunctionFacts.h"
 #include "ax/Local/Local.h"
 
 using namespace mlir;
@@ -29,6 +30,18 @@ LogicalResult FusionOp::verify() {
       return emitOpError("makes ")
              << result.getType() << " in place of operand " << place
              << ", which is no such tensor";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// UnaryGradientOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult UnaryGradientOp::verify() {
+  FunctionOperands of = factsOf(getKind()).operands;
+  if (of != FunctionOperands::Floats && of != FunctionOperands::Numbers)
+    return emitOpError("has no function of floats: ")
+           << stringifyUnaryKind(getKind());
   return success();
 }
 
@@ -75,6 +88,14 @@ TransposeOp LibraryOp::getTranspose() {
   return dyn_cast<TransposeOp>(getYield()->getPrevNode());
 }
 
+UnaryGradientOp LibraryOp::getGradient() {
+  return firstBehind<UnaryGradientOp>(getCore());
+}
+
+bool LibraryOp::givesInput() {
+  return getCore()->getNumResults() == 1 && getNumResults() == 2;
+}
+
 /// Several results are moved, and all of them given.
 static LogicalResult checkMoved(LibraryOp library, Operation *core) {
   for (Operation *op = core; op != library.getYield(); op = op->getNextNode()) {
@@ -109,6 +130,9 @@ LogicalResult LibraryOp::verify() {
   for (BinaryOp sum : {bias, residual})
     if (sum)
       read.push_back(sum.getRhs());
+  UnaryGradientOp gradient = getGradient();
+  if (gradient)
+    read.push_back(gradient.getOperand());
   if (residual && residual.getRhs().getType() != residual.getType())
     return emitOpError("adds a residual of ")
            << residual.getRhs().getType() << " to " << residual.getType();
@@ -124,6 +148,8 @@ LogicalResult LibraryOp::verify() {
     return checkMoved(*this, core);
   // Each behind the one before, which it alone reads.
   Operation *last = bias ? bias : core;
+  if (gradient && !bias && core->getNextNode() == gradient)
+    last = gradient;
   UnaryOp activation = dyn_cast<UnaryOp>(last->getNextNode());
   if (activation)
     last = activation;
@@ -138,8 +164,14 @@ LogicalResult LibraryOp::verify() {
     return emitOpError("has more than a bias, an activation, a residual and "
                        "a transpose behind ")
            << core->getName();
+  if (getNumResults() != 1 &&
+      (!givesInput() || !activation || last != activation ||
+       yield.getOperand(1) != activation.getOperand()))
+    return emitOpError("gives more than what it computes and what its "
+                       "activation is of");
   for (Operation *op = yield; op != core; op = op->getPrevNode())
-    if ((op->getNumOperands() != 1 && op != bias && op != residual) ||
+    if ((op->getNumOperands() != 1 && op != bias && op != residual &&
+         op != gradient && op != yield) ||
         op->getOperand(0).getDefiningOp() != op->getPrevNode())
       return emitOpError("does not give what it computes");
   return success();

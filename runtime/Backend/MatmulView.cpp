@@ -43,8 +43,11 @@ void drop(TensorDesc &view, size_t d) {
 
 MatmulDesc collapse(const MatmulDesc &original) {
   MatmulDesc desc = original;
-  ProductViews rows{{&desc.a, &desc.c, &desc.residual},
-                    desc.hasResidual ? 3 : 2};
+  ProductViews rows{{&desc.a, &desc.c}, 2};
+  if (desc.hasResidual)
+    rows.views[rows.count++] = &desc.residual;
+  if (desc.hasInput())
+    rows.views[rows.count++] = &desc.input;
   for (size_t d = 0; d + 2 < desc.c.sizes.size(); ++d)
     for (TensorDesc *view : {&desc.a, &desc.b})
       if (view->strides[d] == 0)

@@ -274,9 +274,10 @@ public:
 
 private:
   ExpectedCpuOp prepareOp(const MatmulDesc &desc, const CpuConstant &constant) {
-    // A sum over nothing is 0; oneDNN writes nothing.
+    // A sum over nothing is 0; oneDNN writes nothing. And it has neither two
+    // results nor gradients of activations.
     if (llvm::is_contained(desc.a.sizes, 0) ||
-        llvm::is_contained(desc.b.sizes, 0))
+        llvm::is_contained(desc.b.sizes, 0) || desc.hasInput())
       return preparePlainMatmul(desc);
     ExpectedCpuOp op = nullptr;
     if (prefersPackedMatmul())

@@ -72,6 +72,39 @@ S applyActivation(Activation activation, S x) {
   }
 }
 
+/// The derivative of the activation at x, a float.
+template <typename S>
+S activationDerivative(Activation activation, S x) {
+  switch (activation) {
+  case Activation::None:
+    return 1;
+  case Activation::Relu:
+    return x > 0 ? S(1) : S(0);
+  case Activation::GeluErf:
+    return S(0.5) * (1 + std::erf(x * S(0.70710678118654752440))) +
+           x * S(0.39894228040143267794) * std::exp(S(-0.5) * x * x);
+  case Activation::GeluTanh: {
+    const S scale = S(0.79788456080286535588), cubic = S(0.044715);
+    S t = std::tanh(scale * (x + cubic * x * x * x));
+    return S(0.5) * (1 + t) +
+           S(0.5) * x * (1 - t * t) * scale * (1 + 3 * cubic * x * x);
+  }
+  case Activation::Silu: {
+    S s = 1 / (1 + std::exp(-x));
+    return s * (1 + x * (1 - s));
+  }
+  case Activation::Tanh: {
+    S t = std::tanh(x);
+    return 1 - t * t;
+  }
+  case Activation::Sigmoid: {
+    S s = 1 / (1 + std::exp(-x));
+    return s * (1 - s);
+  }
+  }
+  __builtin_unreachable();
+}
+
 /// Element of a strided view, widened; sign extension makes wrapping sums
 /// right.
 template <typename S, typename T>

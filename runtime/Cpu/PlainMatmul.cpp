@@ -36,25 +36,46 @@ public:
   }
 
   llvm::Error execute(void *const *arguments, void *workspace) override {
-    const A *a = static_cast<const A *>(arguments[0]);
-    const B *b = static_cast<const B *>(arguments[1]);
+    Places places;
+    places.a = static_cast<const A *>(arguments[0]);
+    places.b = static_cast<const B *>(arguments[1]);
     int next = 2;
-    const R *bias =
-        desc.hasBias ? static_cast<const R *>(arguments[next++]) : nullptr;
-    const R *residual =
-        desc.hasResidual ? static_cast<const R *>(arguments[next++]) : nullptr;
-    R *c = static_cast<R *>(arguments[next]);
+    if (desc.hasBias)
+      places.bias = static_cast<const R *>(arguments[next++]);
+    if (desc.hasResidual)
+      places.residual = static_cast<const R *>(arguments[next++]);
+    if (desc.form == ActivationForm::Gradient)
+      places.input = static_cast<R *>(arguments[next++]);
+    places.c = static_cast<R *>(arguments[next++]);
+    if (desc.form == ActivationForm::ValueAndInput)
+      places.input = static_cast<R *>(arguments[next]);
     int64_t batches = 1;
     for (size_t d = 0; d + 2 < rank; ++d)
       batches *= desc.c.sizes[d];
     for (int64_t batch = 0; batch < batches; ++batch)
-      runBatch(a + offset(desc.a, batch), b + offset(desc.b, batch), bias,
-               residual ? residual + offset(desc.residual, batch) : nullptr,
-               c + offset(desc.c, batch), static_cast<S *>(workspace));
+      runBatch(ofBatch(places, batch), static_cast<S *>(workspace));
     return llvm::Error::success();
   }
 
 private:
+  /// Null where the product has no such.
+  struct Places {
+    const A *a = nullptr;
+    const B *b = nullptr;
+    const R *bias = nullptr, *residual = nullptr;
+    R *input = nullptr, *c = nullptr;
+  };
+
+  Places ofBatch(Places places, int64_t batch) const {
+    places.a += offset(desc.a, batch);
+    places.b += offset(desc.b, batch);
+    places.c += offset(desc.c, batch);
+    if (places.residual)
+      places.residual += offset(desc.residual, batch);
+    if (places.input)
+      places.input += offset(desc.input, batch);
+    return places;
+  }
   /// Start of batch `batch` of the result in `view`.
   int64_t offset(const TensorDesc &view, int64_t batch) const {
     int64_t result = 0;
@@ -66,20 +87,16 @@ private:
     }
     return result;
   }
-  int64_t rowStride(const TensorDesc &view) const {
-    return view.strides[rank - 2];
-  }
-  int64_t columnStride(const TensorDesc &view) const {
-    return view.strides[rank - 1];
+  /// Of element (i, j) of a matrix.
+  int64_t place(const TensorDesc &view, int64_t i, int64_t j) const {
+    return i * view.strides[rank - 2] + j * view.strides[rank - 1];
   }
 
-  void runBatch(const A *a, const B *b, const R *bias, const R *residual, R *c,
-                S *workspace) {
+  void runBatch(const Places &places, S *workspace) {
     parallelFor(k, 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         for (int64_t j = 0; j < n; ++j)
-          workspace[i * n + j] =
-              widen<S>(b[i * rowStride(desc.b) + j * columnStride(desc.b)]);
+          workspace[i * n + j] = widen<S>(places.b[place(desc.b, i, j)]);
     });
     // One part of the scratch memory per range: at most one range per thread.
     int64_t blocks = llvm::divideCeil(m, blockRows);
@@ -90,32 +107,39 @@ private:
                     for (int64_t block = range * perRange;
                          block < std::min(blocks, (range + 1) * perRange);
                          ++block)
-                      runRows(block * blockRows, a, workspace, bias, residual,
-                              c, workspace + k * n + range * threadElements);
+                      runRows(block * blockRows, places, workspace,
+                              workspace + k * n + range * threadElements);
                 });
   }
 
-  void runRows(int64_t first, const A *a, const S *b, const R *bias,
-               const R *residual, R *c, S *scratch) {
+  void runRows(int64_t first, const Places &places, const S *b, S *scratch) {
     int64_t rows = std::min(blockRows, m - first);
     S *wide = scratch, *sums = scratch + blockRows * k;
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t i = 0; i < k; ++i)
-        wide[r * k + i] = widen<S>(
-            a[(first + r) * rowStride(desc.a) + i * columnStride(desc.a)]);
+        wide[r * k + i] = widen<S>(places.a[place(desc.a, first + r, i)]);
     multiply(wide, b, n, sums, rows, k, n);
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t j = 0; j < n; ++j) {
-        S sum = sums[r * n + j];
-        if (bias)
-          sum += widen<S>(bias[j]);
-        sum = applyActivation(desc.activation, sum);
-        if (residual)
-          sum += widen<S>(residual[(first + r) * rowStride(desc.residual) +
-                                   j * columnStride(desc.residual)]);
-        c[(first + r) * rowStride(desc.c) + j * columnStride(desc.c)] =
-            narrow<R>(sum);
-      }
+      for (int64_t j = 0; j < n; ++j)
+        places.c[place(desc.c, first + r, j)] =
+            narrow<R>(finish(sums[r * n + j], first + r, j, places));
+  }
+
+  /// What becomes of a sum of products.
+  S finish(S sum, int64_t i, int64_t j, const Places &places) {
+    if (places.bias)
+      sum += widen<S>(places.bias[j]);
+    if (places.input) {
+      R &input = places.input[place(desc.input, i, j)];
+      if (desc.form == ActivationForm::ValueAndInput)
+        input = narrow<R>(sum);
+      else if constexpr (!std::is_integral_v<S>)
+        return sum * activationDerivative(desc.activation, widen<S>(input));
+    }
+    sum = applyActivation(desc.activation, sum);
+    if (places.residual)
+      sum += widen<S>(places.residual[place(desc.residual, i, j)]);
+    return sum;
   }
 
   MatmulDesc desc;

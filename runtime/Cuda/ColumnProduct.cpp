@@ -6,8 +6,9 @@
 #include "ax/Runtime/MatmulView.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
-#include <optional>
 
 namespace ax::rt::cuda {
 
@@ -41,6 +42,9 @@ std::optional<ColumnMatrix> asFactor(DType dtype, Dim rows, Dim columns) {
 /// Of factors of eight bits, what columns of the result and terms of a sum are
 /// multiples of, and the bytes of which beginnings of rows are.
 constexpr int64_t float8Multiple = 16;
+/// Bytes of which the beginnings of columns are multiples in what an activation
+/// is of.
+constexpr int64_t inputAlignment = 16;
 
 class Translator {
 public:
@@ -66,6 +70,10 @@ public:
       return "its GELU has fewer digits than f64";
     if (desc.hasResidual && desc.activation != Activation::None)
       return "it adds before an activation, and not behind it";
+    if (desc.hasInput() &&
+        (desc.activation != Activation::GeluTanh || byteSize(sum) != 2))
+      return "it keeps what is put into an activation, and has gradients, of "
+             "GELU by tanh in 16 bits only";
     return findObstacleOfSizes();
   }
 
@@ -81,12 +89,20 @@ public:
     if (!a || !b || !c || !d)
       return std::nullopt;
     ColumnProduct product;
+    if (desc.hasInput()) {
+      product.input = asItLies(desc.input.dtype, dim(desc.input, inner),
+                               dim(desc.input, outer));
+      if (!product.input)
+        return std::nullopt;
+    }
     product.a = *a;
     product.b = *b;
     product.c = *c;
     product.d = *d;
     addBatches(product);
     if (isFloat8(desc.a.dtype) && !areAligned(product))
+      return std::nullopt;
+    if (product.input && !isInputAligned(product))
       return std::nullopt;
     return product;
   }
@@ -130,6 +146,16 @@ private:
         result &= isAligned(bytes);
     return result;
   }
+  static bool isInputAligned(const ColumnProduct &product) {
+    auto isAligned = [&](int64_t elements) {
+      return elements * byteSize(product.input->dtype) % inputAlignment == 0;
+    };
+    return isAligned(product.input->leading) &&
+           isAligned(product.input->batchStride) &&
+           llvm::all_of(product.calls, [](const ColumnProduct::Call &call) {
+             return call.input % inputAlignment == 0;
+           });
+  }
   static int64_t batchStride(const TensorDesc &view, size_t d) {
     return view.sizes[d] == 1 ? 0 : view.strides[d];
   }
@@ -138,6 +164,7 @@ private:
   void addBatches(ColumnProduct &product) const {
     const std::vector<int64_t> &sizes = desc.c.sizes;
     const TensorDesc &residual = desc.hasResidual ? desc.residual : desc.c;
+    const TensorDesc &input = desc.hasInput() ? desc.input : desc.c;
     auto end = sizes.begin() + static_cast<ptrdiff_t>(outer);
     size_t strided = static_cast<size_t>(std::max_element(sizes.begin(), end) -
                                          sizes.begin());
@@ -147,6 +174,8 @@ private:
       product.b.batchStride = batchStride(desc.a, strided);
       product.c.batchStride = batchStride(residual, strided);
       product.d.batchStride = batchStride(desc.c, strided);
+      if (product.input)
+        product.input->batchStride = batchStride(input, strided);
     }
     if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end())
       return;
@@ -162,6 +191,7 @@ private:
           call.b += batchStride(desc.a, d) * byteSize(desc.a.dtype);
           call.c += batchStride(residual, d) * byteSize(residual.dtype);
           call.d += batchStride(desc.c, d) * byteSize(desc.c.dtype);
+          call.input += batchStride(input, d) * byteSize(input.dtype);
         }
       product.calls = std::move(calls);
     }
@@ -183,7 +213,7 @@ llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc) {
       if (std::optional<ColumnProduct> product = Translator(*form).translate())
         return *product;
     obstacle = "neither rows nor columns of a matrix lie one behind another";
-    if (isFloat8(desc.a.dtype))
+    if (isFloat8(desc.a.dtype) || desc.hasInput())
       obstacle += ", or they do not begin at multiples of 16 bytes";
   }
   return makeErrorf(ExitCode::Unsupported, "cuBLASLt: {0}", obstacle);
@@ -191,12 +221,17 @@ llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc) {
 
 std::string toText(const ColumnProduct &product) {
   std::string text = std::to_string(product.batch) + " of";
+  auto add = [&](const ColumnMatrix &matrix) {
+    text += llvm::formatv(" {0} {1}x{2}{3} by {4} and {5}",
+                          toString(matrix.dtype), matrix.rows, matrix.columns,
+                          matrix.isTransposed ? "^T" : "", matrix.leading,
+                          matrix.batchStride);
+  };
   for (const ColumnMatrix *matrix :
        {&product.a, &product.b, &product.c, &product.d})
-    text += llvm::formatv(" {0} {1}x{2}{3} by {4} and {5}",
-                          toString(matrix->dtype), matrix->rows,
-                          matrix->columns, matrix->isTransposed ? "^T" : "",
-                          matrix->leading, matrix->batchStride);
+    add(*matrix);
+  if (product.input)
+    add(*product.input);
   return text;
 }
 

@@ -15,6 +15,8 @@
 
 #include "llvm/Support/Error.h"
 
+#include <optional>
+
 namespace ax::rt::cuda {
 
 /// Element (i, j) of the matrix in memory is at i + j * leading.
@@ -27,13 +29,16 @@ struct ColumnMatrix {
   int64_t batchStride = 0;
 };
 
-/// d = act(a b + bias) or a b + bias + c, each of `batch` matrices.
+/// d = act(a b + bias), a b + bias + c, or (a b) act'(input), each of `batch`
+/// matrices.
 struct ColumnProduct {
   ColumnMatrix a, b, c, d;
+  /// What an activation is of, where that is kept or read.
+  std::optional<ColumnMatrix> input;
   int64_t batch = 1;
   /// Where the operands of one call begin, in bytes behind the arguments.
   struct Call {
-    int64_t a = 0, b = 0, c = 0, d = 0;
+    int64_t a = 0, b = 0, c = 0, d = 0, input = 0;
   };
   /// Together they are the product: there are several where batches do not lie
   /// at one distance, and none where the result is empty.

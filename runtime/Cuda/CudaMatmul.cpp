@@ -161,11 +161,12 @@ public:
     if (product.calls.empty())
       return llvm::Error::success();
     Operands whole = operandsOf(arguments);
-    if (llvm::Error error = setBias(whole.bias))
-      return error;
     for (const ColumnProduct::Call &call : product.calls) {
-      Operands at{whole.a + call.a, whole.b + call.b, whole.c + call.c,
-                  whole.d + call.d, whole.bias};
+      Operands at{whole.a + call.a, whole.b + call.b,
+                  whole.c + call.c, whole.d + call.d,
+                  whole.bias,       whole.input + call.input};
+      if (llvm::Error error = setEpilogue(at.bias, at.input))
+        return error;
       CUdeviceptr bits = at.a | at.b | at.c | at.d | at.bias;
       const auto *algorithm =
           llvm::find_if(algorithms, [&](const Algorithm &a) {
@@ -183,7 +184,7 @@ public:
 
 private:
   struct Operands {
-    CUdeviceptr a, b, c, d, bias;
+    CUdeviceptr a, b, c, d, bias, input;
   };
   /// The first call by one algorithm, on operands that are aligned to all that
   /// there is.
@@ -194,7 +195,7 @@ private:
     llvm::Error execute(CUstream stream, const DeviceAddress *arguments,
                         DeviceAddress workspace) override {
       Operands at = matmul.operandsOf(arguments);
-      if (llvm::Error error = matmul.setBias(at.bias))
+      if (llvm::Error error = matmul.setEpilogue(at.bias, at.input))
         return error;
       return matmul.multiply(stream, at, algorithm, workspace);
     }
@@ -214,7 +215,11 @@ private:
       at.bias = toCuda(arguments[next++]);
     if (desc.hasResidual)
       at.c = toCuda(arguments[next++]);
-    at.d = toCuda(arguments[next]);
+    if (desc.form == ActivationForm::Gradient)
+      at.input = toCuda(arguments[next++]);
+    at.d = toCuda(arguments[next++]);
+    if (desc.form == ActivationForm::ValueAndInput)
+      at.input = toCuda(arguments[next]);
     if (!desc.hasResidual)
       at.c = at.d;
     return at;
@@ -241,9 +246,22 @@ private:
               attribute, static_cast<int32_t>(
                              matrix->isTransposed ? CUBLAS_OP_T : CUBLAS_OP_N)))
         return error;
+    if (product.input) {
+      if (llvm::Error error = set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+                                  product.input->leading))
+        return error;
+      if (llvm::Error error = set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+                                  product.input->batchStride))
+        return error;
+    }
     return set(CUBLASLT_MATMUL_DESC_EPILOGUE, getEpilogue());
   }
   uint32_t getEpilogue() const {
+    if (desc.form == ActivationForm::Gradient)
+      return CUBLASLT_EPILOGUE_DGELU;
+    if (desc.form == ActivationForm::ValueAndInput)
+      return desc.hasBias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+                          : CUBLASLT_EPILOGUE_GELU_AUX;
     switch (desc.activation) {
     case Activation::Relu:
       return desc.hasBias ? CUBLASLT_EPILOGUE_RELU_BIAS
@@ -260,11 +278,19 @@ private:
     return operation.set(&CublasLt::cublasLtMatmulDescSetAttribute, attribute,
                          number);
   }
-  llvm::Error setBias(CUdeviceptr bias) {
-    if (!desc.hasBias)
+  /// Says where the epilogue's operands are.
+  llvm::Error setEpilogue(CUdeviceptr bias, CUdeviceptr input) {
+    if (desc.hasBias)
+      if (llvm::Error error = set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                  reinterpret_cast<const void *>(bias)))
+        return error;
+    if (!product.input)
       return llvm::Error::success();
-    return set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-               reinterpret_cast<const void *>(bias));
+    if (input % fastAlignment)
+      return makeError(ExitCode::RunFailed, "what is put into an activation is "
+                                            "not aligned to 16 bytes");
+    return set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+               reinterpret_cast<void *>(input));
   }
 
   /// Chooses an algorithm for operands that are aligned so.
@@ -289,7 +315,7 @@ private:
       if (llvm::Error error = preference.set(setter, attribute, bytes))
         return error;
     // Of a bias it looks at the address itself, and at nothing else of it.
-    if (llvm::Error error = setBias(ofResults))
+    if (llvm::Error error = setEpilogue(ofResults, fastAlignment))
       return error;
     std::vector<cublasLtMatmulHeuristicResult_t> found(
         static_cast<size_t>(choice.numTimed));

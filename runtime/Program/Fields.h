@@ -29,6 +29,9 @@ template <>
 inline constexpr int64_t count<Activation> =
     static_cast<int64_t>(Activation::Sigmoid) + 1;
 template <>
+inline constexpr int64_t count<ActivationForm> =
+    static_cast<int64_t>(ActivationForm::Gradient) + 1;
+template <>
 inline constexpr int64_t count<ConvKind> =
     static_cast<int64_t>(ConvKind::WeightGradient) + 1;
 template <>
@@ -81,7 +84,7 @@ template <typename Archive>
 void visit(Archive &a, MatmulDesc &desc) {
   a(1, desc.a), a(2, desc.b), a(3, desc.c), a(4, desc.hasBias);
   a(5, desc.hasResidual), a(6, desc.residual), a(7, desc.activation);
-  a(8, desc.constantB);
+  a(8, desc.constantB), a(9, desc.form), a(10, desc.input);
 }
 
 template <typename Archive>

@@ -105,13 +105,25 @@ Fault faultOf(const MatmulDesc &d) {
   if (!areProducts(d.a.dtype, d.b.dtype, d.c.dtype) ||
       !hasActivation(d.c.dtype, d.activation))
     return badTypes;
-  if (!d.hasResidual)
-    return "";
-  if (Fault fault = findFault(d.residual); !fault.empty())
-    return fault;
-  if (d.residual.dtype != d.c.dtype)
-    return badTypes;
-  return d.residual.sizes == d.c.sizes ? "" : badSizes;
+  if (d.hasInput() &&
+      (!isFloat(d.c.dtype) || d.activation == Activation::None ||
+       d.hasResidual || (d.form == ActivationForm::Gradient && d.hasBias)))
+    return "no activation is kept, or has a gradient, so";
+  if (d.form == ActivationForm::ValueAndInput)
+    if (Fault fault = findResultFault(d.input); !fault.empty())
+      return fault;
+  for (auto [isThere, view] : {std::pair(d.hasResidual, &d.residual),
+                               std::pair(d.hasInput(), &d.input)}) {
+    if (!isThere)
+      continue;
+    if (Fault fault = findFault(*view); !fault.empty())
+      return fault;
+    if (view->dtype != d.c.dtype)
+      return badTypes;
+    if (view->sizes != d.c.sizes)
+      return badSizes;
+  }
+  return "";
 }
 
 /// One of a window's lists of numbers.

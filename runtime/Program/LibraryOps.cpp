@@ -45,7 +45,8 @@ bool MatmulDesc::operator==(const MatmulDesc &o) const {
   return a == o.a && b == o.b && c == o.c && hasBias == o.hasBias &&
          hasResidual == o.hasResidual &&
          (!hasResidual || residual == o.residual) &&
-         activation == o.activation && constantB == o.constantB;
+         activation == o.activation && form == o.form &&
+         (!hasInput() || input == o.input) && constantB == o.constantB;
 }
 
 bool ConvDesc::operator==(const ConvDesc &o) const {
@@ -108,6 +109,18 @@ const char *toString(Activation activation) {
   __builtin_unreachable();
 }
 
+const char *toString(ActivationForm form) {
+  switch (form) {
+  case ActivationForm::Value:
+    return "";
+  case ActivationForm::ValueAndInput:
+    return " kept";
+  case ActivationForm::Gradient:
+    return " gradient";
+  }
+  __builtin_unreachable();
+}
+
 std::string typed(const TensorDesc &desc) {
   return shapeToString(desc.sizes) + " " + ax::toString(desc.dtype);
 }
@@ -129,7 +142,11 @@ std::vector<TensorDesc> argumentsOf(const MatmulDesc &desc) {
     result.push_back(TensorDesc::dense(desc.c.dtype, {desc.c.sizes.back()}));
   if (desc.hasResidual)
     result.push_back(desc.residual);
+  if (desc.form == ActivationForm::Gradient)
+    result.push_back(desc.input);
   result.push_back(desc.c);
+  if (desc.form == ActivationForm::ValueAndInput)
+    result.push_back(desc.input);
   return result;
 }
 std::vector<TensorDesc> argumentsOf(const ConvDesc &desc) {
@@ -194,7 +211,7 @@ struct Describe {
     std::string a =
         d.a.dtype == d.b.dtype ? shapeToString(d.a.sizes) : typed(d.a);
     return "matmul " + a + " x " + typed(d.b) +
-           epilogue(d.hasBias, d.activation, d.hasResidual);
+           epilogue(d.hasBias, d.activation, d.hasResidual) + toString(d.form);
   }
   std::string operator()(const ConvDesc &d) const {
     if (d.kind == ConvKind::WeightGradient)
@@ -280,6 +297,9 @@ TensorDesc argumentDesc(const LibraryDesc &desc, int index) {
 int numResults(const LibraryDesc &desc) {
   if (std::holds_alternative<AttentionGradientDesc>(desc))
     return 3;
+  const auto *product = std::get_if<MatmulDesc>(&desc);
+  if (product && product->form == ActivationForm::ValueAndInput)
+    return 2;
   const auto *attention = std::get_if<AttentionDesc>(&desc);
   bool areTwo = attention ? attention->givesLogSums
                           : std::holds_alternative<TopKDesc>(desc);

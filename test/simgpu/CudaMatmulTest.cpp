@@ -58,6 +58,29 @@ TEST_F(ProductRefusals, SaysWhatCublasLacks) {
   desc.residual = desc.c;
   expect(desc, "it adds before an activation, and not behind it");
   expect(makeProduct(DType::F32, {}, 4, 0, 6), "it has no sums of nothing");
+  const std::string trained =
+      "it keeps what is put into an activation, and has gradients, of GELU by "
+      "tanh in 16 bits only";
+  for (ActivationForm form :
+       {ActivationForm::ValueAndInput, ActivationForm::Gradient}) {
+    desc = makeProduct(DType::F32, {}, 4, 8, 8);
+    desc.form = form;
+    desc.activation = Activation::GeluTanh;
+    desc.input = desc.c;
+    expect(desc, trained);
+    desc = makeProduct(DType::BF16, {}, 4, 8, 8);
+    desc.form = form;
+    desc.activation = Activation::Relu;
+    desc.input = desc.c;
+    expect(desc, trained);
+    // Rows of 12 bytes.
+    desc = makeProduct(DType::BF16, {}, 4, 8, 6);
+    desc.form = form;
+    desc.activation = Activation::GeluTanh;
+    desc.input = desc.c;
+    expect(desc, "neither rows nor columns of a matrix lie one behind another, "
+                 "or they do not begin at multiples of 16 bytes");
+  }
   expect(makeProduct(DType::F32, {}, 4, int64_t(1) << 31, 6),
          "a dimension is too large for it");
   const char *lies = "neither rows nor columns of a matrix lie one behind "

@@ -71,6 +71,17 @@ def ComposeTopK : Pass<"axl-compose-top-k"> {
   }];
 }
 
+def NarrowEpilogues : Pass<"axl-narrow-epilogues"> {
+  let summary = "What stands behind a product of 16 bits is done in its type";
+  let description = [{
+    For GPUs, where mixed precision widens what a Linear gives, adds a bias in f32
+    and rounds the activation of that for the next product. The sum with a bias that
+    is rounded, and the activation, are made in the product's type, and so as the
+    product's epilogue, which has f32 until it writes: as in PyTorch's mixed
+    precision. What is only read in f32 is widened then.
+  }];
+}
+
 def SkipWidening : Pass<"axl-skip-widening"> {
   let summary = "Floats that are widened and then as narrow again are not";
   let description = [{
@@ -111,6 +122,26 @@ def JoinEpilogues : Pass<"axl-join-epilogues"> {
   let options = [
     Option<"gpu", "gpu", "bool", "false", "What cuBLASLt does, and not oneDNN">
   ];
+}
+
+def ReadRounded : Pass<"axl-read-rounded"> {
+  let summary = "Sums over rows read what was rounded for products";
+  let description = [{
+    For GPUs, whose kernels wait for memory: a bias's gradient is the sum over all rows
+    of what a Linear's own gradients multiply, in bf16 or f16. It reads that, and adds
+    it up in f32, so that nobody writes it a second time in f32. The sum is of numbers
+    that were rounded, as in PyTorch's mixed precision.
+  }];
+}
+
+def JoinActivations : Pass<"axl-join-activations"> {
+  let summary = "Products keep what activations are of, and have their gradients";
+  let description = [{
+    For cuBLASLt, and GELU by tanh in 16 bits. Behind a Linear whose sum others read
+    as well, as gradients do, the product gives both that and its activation. What a
+    gradient multiplies by the derivative of an activation, however it is written,
+    and rounds for products is the result of one, too: `axl.unary_gradient`.
+  }];
 }
 
 def ChannelsLast : Pass<"axl-channels-last"> {
@@ -182,16 +213,6 @@ def WidenFactors : Pass<"axl-widen-factors"> {
     Option<"float8", "float8", "bool", "false",
            "cuBLASLt multiplies factors of eight bits, from sm_90 on">
   ];
-}
-
-def ReadRounded : Pass<"axl-read-rounded"> {
-  let summary = "Sums over rows read what was rounded for products";
-  let description = [{
-    For GPUs, whose kernels wait for memory: a bias's gradient is the sum over all rows
-    of what a Linear's own gradients multiply, in bf16 or f16. It reads that, and adds
-    it up in f32, so that nobody writes it a second time in f32. The sum is of numbers
-    that were rounded, as in PyTorch's mixed precision.
-  }];
 }
 
 def SplitReductions : Pass<"axl-split-reductions"> {

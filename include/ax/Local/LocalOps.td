@@ -318,6 +318,22 @@ def Axl_LocalAttentionGradientOp : Axl_Op<"attention_gradient", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Axl_UnaryGradientOp : Axl_Op<"unary_gradient", [Pure,
+    AllTypesMatch<["gradient", "operand", "result"]>]> {
+  let summary = "The gradient of a function of one element";
+  let description = [{
+    `gradient`, that of what `ax.unary` with the same kind gives of `operand`, times
+    the derivative there: the gradient of `operand`. Libraries do it along with the
+    product that gives `gradient`; elsewhere it is written out.
+  }];
+  let arguments = (ins Ax_UnaryKindAttr:$kind, Axl_FloatTensor:$gradient,
+    Axl_FloatTensor:$operand);
+  let results = (outs Axl_FloatTensor:$result);
+  let assemblyFormat = [{
+    `` $kind $gradient `at` $operand attr-dict `:` type($result) }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // What is one command
 //===----------------------------------------------------------------------===//
@@ -355,9 +371,11 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
     of the sum with the residual instead. What is added is the right operand of its
     sum and an argument more: a bias has a number for each column or channel, a
     residual the type of the result. A residual is read in the order of the result,
-    so a transpose of it may stand in front. Behind what gives several results
-    these are transposed, reshaped and joined: it writes them to where they are
-    then. Each is read once.
+    so a transpose of it may stand in front. What the activation is of may be a
+    second result. Instead of all of these there may be the gradient of an
+    activation, at an argument more. Behind what gives several results these are
+    transposed, reshaped and joined: it writes them to where they are then. Each is
+    read once.
   }];
   let arguments = (ins Variadic<Axl_Tensor>:$operands);
   let results = (outs Variadic<Axl_Tensor>:$results);
@@ -380,13 +398,20 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
     ::ax::UnaryOp getActivation();
     ::ax::BinaryOp getResidual();
     ::ax::TransposeOp getTranspose();
+    /// The core's result is multiplied by the derivative of an activation.
+    ::ax::UnaryGradientOp getGradient();
+    /// What the activation is of is a result, too.
+    bool givesInput();
     /// The activation is that of the sum with the residual.
     bool isActivationLast();
-    /// What is read as the bias, as the residual, if there is one.
+    /// What is read as the bias, as the residual, or at which a gradient is, if
+    /// there is one.
     ::mlir::OpOperand &getBiasOperand() {
       return getOperation()->getOpOperand(getCore()->getNumOperands());
     }
-    ::mlir::OpOperand &getResidualOperand() {
+    ::mlir::OpOperand &getResidualOperand() { return getLastOperand(); }
+    ::mlir::OpOperand &getGradientOperand() { return getLastOperand(); }
+    ::mlir::OpOperand &getLastOperand() {
       return getOperation()->getOpOperand(getNumOperands() - 1);
     }
     /// The region, and so this op, gives `value` from now on.

@@ -43,12 +43,18 @@ struct TensorDesc {
 /// Applied to the sum with the bias, in at least f32, before the residual.
 enum class Activation { None, Relu, GeluErf, GeluTanh, Silu, Tanh, Sigmoid };
 
+/// What a product has of its activation: the value; the value and what it is
+/// of, for the gradient later on; or that gradient: the product is multiplied
+/// by the derivative at what the activation was of.
+enum class ActivationForm { Value, ValueAndInput, Gradient };
+
 // Products: where what is multiplied (a and b, x and w, x and y of a weight
 // gradient) is f16 or bf16, the result may be f32, the sums as they are made.
 // Of matrices of eight bits it is.
 
-/// c = act(a b + bias) + residual.
-/// Arguments: a, b, [bias], [residual], c. The residual must not overlap c.
+/// c = act(a b + bias) + residual; of a gradient: c = (a b) act'(input).
+/// Arguments: a, b, [bias], [residual], c, and where they have it the input,
+/// a gradient's before c, a result's behind c. The residual must not overlap c.
 struct MatmulDesc {
   /// All of the same rank >= 2: [batch..., m, k], [batch..., k, n],
   /// [batch..., m, n]. A batch dimension of a or b may be 1. a and b are of
@@ -61,9 +67,15 @@ struct MatmulDesc {
   bool hasResidual = false;
   TensorDesc residual;
   Activation activation = Activation::None;
+  /// With other forms than the value there are an activation of floats and no
+  /// residual, with a gradient no bias either.
+  ActivationForm form = ActivationForm::Value;
+  /// Sizes and type of c: a b + bias, unless the form is the value.
+  TensorDesc input;
   /// b never changes between executions, so it may be packed: a State buffer.
   bool constantB = false;
 
+  bool hasInput() const { return form != ActivationForm::Value; }
   bool operator==(const MatmulDesc &o) const;
 };
 

@@ -253,6 +253,9 @@ static HostTensor dropout(DropoutOp op, Operands in) {
 std::optional<Results> interpretElementwise(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](UnaryOp o) { return Results{interpretUnary(o, in[0])}; })
+      .Case([&](UnaryGradientOp o) {
+        return Results{interpretUnaryGradient(o.getKind(), in[0], in[1])};
+      })
       .Case([&](BinaryOp o) { return Results{binary(o, in)}; })
       .Case([&](CompareOp o) { return Results{compare(o, in)}; })
       .Case([&](SelectOp o) { return Results{select(o, in)}; })

@@ -210,6 +210,50 @@
 
 // -----
 
+// Two results, of which one is nothing that the other is the activation of.
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{gives more than what it computes and what its activation is of}}
+%0:2 = axl.library(%x, %w) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.unary relu %1 : tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %2, %2 : tensor<4x8xf32>, tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{gives more than what it computes and what its activation is of}}
+axl.library(%x, %w) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  axl.yield
+} : (tensor<4x8xf32>, tensor<8x8xf32>) -> ()
+
+// -----
+
+// A gradient behind an activation.
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{has more than a bias, an activation, a residual and a transpose behind ax.linear}}
+%0 = axl.library(%x, %w, %x) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.unary relu %1 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %3 = axl.unary_gradient relu %2 at %c : tensor<4x8xf32>
+  axl.yield %3 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+// expected-error @+1 {{has no function of floats: bit_not}}
+%0 = axl.unary_gradient bit_not %x at %x : tensor<4x8xf32>
+
+// -----
+
 // Two activations.
 %x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
 %w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>

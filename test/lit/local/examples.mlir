@@ -31,6 +31,18 @@ ax.plan @p version 1 {
         %15 = ax.transpose %14 [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
         axl.yield %15 : tensor<8x4xf32>
       } : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<8x4xf32>
+      %21:2 = axl.library(%x, %w) {
+      ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>):
+        %22 = ax.linear %a, %b : tensor<4x4xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+        %23 = ax.unary gelu_tanh %22 : tensor<4x8xf32> -> tensor<4x8xf32>
+        axl.yield %23, %22 : tensor<4x8xf32>, tensor<4x8xf32>
+      } : (tensor<4x4xf32>, tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
+      %24 = axl.library(%x, %w, %21#1) {
+      ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>):
+        %25 = ax.linear %a, %b : tensor<4x4xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+        %26 = axl.unary_gradient gelu_tanh %25 at %c : tensor<4x8xf32>
+        axl.yield %26 : tensor<4x8xf32>
+      } : (tensor<4x4xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
       %10:2 = axl.fusion(%2, %sum) in_place [-1, 1] {
       ^bb0(%a: tensor<4x8xf32>, %b: tensor<8xf32>):
         %11 = ax.unary relu %a : tensor<4x8xf32> -> tensor<4x8xf32>

@@ -156,6 +156,12 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmulDescSetAttribute(
     return assign(found->biasBatchStride, value, bytes);
   case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
     return assign(found->biasType, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+    return assign(found->aux, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+    return assign(found->auxLeading, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
+    return assign(found->auxBatchStride, value, bytes);
   default:
     return noAttribute(attribute);
   }

@@ -44,8 +44,16 @@ struct Operation {
   int64_t biasBatchStride = 0;
   /// -1: that of D.
   int32_t biasType = -1;
+  /// What an activation is of, which is written, or read for its gradient.
+  void *aux = nullptr;
+  int64_t auxLeading = 0, auxBatchStride = 0;
 
   bool hasBias() const { return epilogue & CUBLASLT_EPILOGUE_BIAS; }
+  bool writesAux() const {
+    return epilogue == CUBLASLT_EPILOGUE_GELU_AUX ||
+           epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  }
+  bool readsAux() const { return epilogue == CUBLASLT_EPILOGUE_DGELU; }
 };
 
 struct Preference {

@@ -224,6 +224,14 @@ bool overlaps(SimgpuRange one, SimgpuRange other) {
          other.address < one.address + one.bytes;
 }
 
+bool hasAux(const Product &product) {
+  return product.operation.writesAux() || product.operation.readsAux();
+}
+
+SimgpuRange auxRange(const Product &product) {
+  return rangeOf(product.operation.aux, reachOf(product.auxLayout()));
+}
+
 /// Sets `algorithm` to what is given, if that fits.
 cublasStatus_t checkAlgorithm(const cublasLtMatmulAlgo_t *given,
                               const Product &product, const Call &call,
@@ -257,6 +265,8 @@ cublasStatus_t checkPlaces(const Product &product, const Call &call,
   if (overlaps(d, rangeOf(call.a, reachOf(product.a))) ||
       overlaps(d, rangeOf(call.b, reachOf(product.b))))
     return invalid("D overlaps a factor");
+  if (hasAux(product) && overlaps(d, auxRange(product)))
+    return invalid("D overlaps the auxiliary buffer");
   if (call.c == call.d) {
     if (product.c.leading != product.d.leading ||
         product.c.batchStride != product.d.batchStride)
@@ -310,6 +320,8 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmul(
   if (hasBias)
     ranges.push_back(rangeOf(product.operation.bias,
                              product.d.rows * bytesOf(product.d.type)));
+  if (hasAux(product))
+    ranges.push_back(auxRange(product));
   if (workspaceBytes)
     ranges.push_back(rangeOf(workspace, workspaceBytes));
   auto work = [=](const std::vector<unsigned char *> &at) {
@@ -322,6 +334,8 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmul(
       places.c = at[next++];
     if (hasBias)
       places.bias = at[next++];
+    if (hasAux(product))
+      places.aux = at[next++];
     if (workspaceBytes)
       std::fill_n(at[next], workspaceBytes, static_cast<unsigned char>(0xee));
     multiply(product, places, alphaValue, betaValue);

@@ -229,6 +229,9 @@ cublasStatus_t Product::checkEpilogue() const {
   case CUBLASLT_EPILOGUE_RELU_BIAS:
   case CUBLASLT_EPILOGUE_GELU:
   case CUBLASLT_EPILOGUE_GELU_BIAS:
+  case CUBLASLT_EPILOGUE_GELU_AUX:
+  case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+  case CUBLASLT_EPILOGUE_DGELU:
     break;
   default:
     return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
@@ -237,6 +240,9 @@ cublasStatus_t Product::checkEpilogue() const {
   if (operation.pointerMode != CUBLASLT_POINTER_MODE_HOST)
     return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
                   "alpha and beta are the host's here");
+  if (operation.writesAux() || operation.readsAux())
+    if (cublasStatus_t status = checkAux())
+      return status;
   if (!operation.hasBias())
     return CUBLAS_STATUS_SUCCESS;
   if (d.order == CUBLASLT_ORDER_ROW &&
@@ -255,6 +261,34 @@ cublasStatus_t Product::checkEpilogue() const {
     return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
                   "one bias for all of the batch is what is known here");
   return CUBLAS_STATUS_SUCCESS;
+}
+
+// What NVIDIA's pages say of CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_*.
+cublasStatus_t Product::checkAux() const {
+  constexpr int64_t multiple = 8;
+  constexpr uintptr_t alignment = 16;
+  if (bytesOf(d.type) != 2 || d.order != CUBLASLT_ORDER_COL)
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
+                  "an auxiliary buffer is known of columns of 16 bits here");
+  if (operation.auxLeading < static_cast<int64_t>(d.rows) ||
+      operation.auxLeading % multiple || operation.auxBatchStride % multiple)
+    return refuse(CUBLAS_STATUS_INVALID_VALUE,
+                  "columns of the auxiliary buffer do not begin at multiples "
+                  "of eight, or are too short");
+  if (!operation.aux || reinterpret_cast<uintptr_t>(operation.aux) % alignment)
+    return refuse(CUBLAS_STATUS_INVALID_VALUE,
+                  "the auxiliary buffer is nowhere, or not aligned");
+  std::string fault = faultOf(auxLayout(), operation.writesAux(), false);
+  return fault.empty() ? CUBLAS_STATUS_SUCCESS
+                       : refuse(CUBLAS_STATUS_INVALID_VALUE,
+                                "the auxiliary buffer " + fault);
+}
+
+Layout Product::auxLayout() const {
+  Layout layout = d;
+  layout.leading = operation.auxLeading;
+  layout.batchStride = operation.auxBatchStride;
+  return layout;
 }
 
 uint64_t Product::hash() const {
@@ -276,6 +310,8 @@ uint64_t Product::hash() const {
   mix(operation.transposeA);
   mix(operation.transposeB);
   mix(operation.epilogue);
+  mix(operation.auxLeading);
+  mix(operation.auxBatchStride);
   return result;
 }
 
@@ -330,17 +366,25 @@ static double roundToTF32(double value) {
                     exponent - 10);
 }
 
+static const double geluScale = std::sqrt(2 / std::acos(-1.0));
+constexpr double geluCubic = 0.044715;
+
 static double activate(uint32_t epilogue, double x) {
   switch (epilogue & ~static_cast<uint32_t>(CUBLASLT_EPILOGUE_BIAS)) {
   case CUBLASLT_EPILOGUE_RELU:
     return x < 0 ? 0 : x;
-  case CUBLASLT_EPILOGUE_GELU: {
-    const double scale = std::sqrt(2 / std::acos(-1.0));
-    return 0.5 * x * (1 + std::tanh(scale * (x + 0.044715 * x * x * x)));
-  }
+  case CUBLASLT_EPILOGUE_GELU:
+  case CUBLASLT_EPILOGUE_GELU_AUX:
+    return 0.5 * x * (1 + std::tanh(geluScale * (x + geluCubic * x * x * x)));
   default:
     return x;
   }
+}
+
+static double geluDerivative(double x) {
+  double t = std::tanh(geluScale * (x + geluCubic * x * x * x));
+  return 0.5 * (1 + t) +
+         0.5 * x * (1 - t * t) * geluScale * (1 + 3 * geluCubic * x * x);
 }
 
 namespace {
@@ -394,7 +438,8 @@ void multiply(const Product &product, const Places &places, double alpha,
       for (std::vector<double> *factor : {&a, &b})
         std::transform(factor->begin(), factor->end(), factor->begin(),
                        roundToTF32);
-    Matrix c(product.c, batch), d(product.d, batch);
+    Matrix c(product.c, batch), d(product.d, batch),
+        aux(product.auxLayout(), batch);
     std::vector<double> sums(static_cast<size_t>(n));
     for (int64_t i = 0; i < m; ++i) {
       // A whole row at once: so all loads are of neighbours.
@@ -412,8 +457,13 @@ void multiply(const Product &product, const Places &places, double alpha,
         if (operation.hasBias())
           sum += load(product.d.type,
                       places.bias + static_cast<size_t>(i) * biasBytes);
-        store(product.d.type, activate(operation.epilogue, sum),
-              places.d + d.at(i, j));
+        unsigned char *kept = places.aux ? places.aux + aux.at(i, j) : nullptr;
+        if (operation.writesAux())
+          store(product.d.type, sum, kept);
+        double result = operation.readsAux()
+                            ? sum * geluDerivative(load(product.d.type, kept))
+                            : activate(operation.epilogue, sum);
+        store(product.d.type, result, places.d + d.at(i, j));
       }
     }
   }

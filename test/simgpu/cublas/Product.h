@@ -10,8 +10,8 @@
 
 namespace simcublas {
 
-/// D = act(alpha A B + beta C + bias), as the descriptors were when it was
-/// asked for.
+/// D = act(alpha A B + beta C + bias), or the gradient of act along with A B, as
+/// the descriptors were when it was asked for.
 struct Product {
   Operation operation;
   Layout a, b, c, d;
@@ -25,6 +25,8 @@ struct Product {
   cublasStatus_t check(int capability) const;
   /// Its factors have eight bits.
   bool isFloat8() const;
+  /// Where what an activation is of lies, if there is such.
+  Layout auxLayout() const;
   /// Equal ones have equal numbers, wherever their operands are.
   uint64_t hash() const;
 
@@ -33,6 +35,7 @@ private:
   cublasStatus_t checkFloat8(int capability) const;
   cublasStatus_t checkSizes() const;
   cublasStatus_t checkEpilogue() const;
+  cublasStatus_t checkAux() const;
 };
 
 /// Bytes of an element; 0: of no type that is known here.
@@ -42,7 +45,7 @@ size_t reachOf(const Layout &layout);
 /// Numbers that cuBLASLt gets, where they really lie.
 struct Places {
   const unsigned char *a, *b, *c, *bias;
-  unsigned char *d;
+  unsigned char *d, *aux;
 };
 /// Every sum in f64, rounded once; with TF32, its factors before.
 void multiply(const Product &product, const Places &places, double alpha,

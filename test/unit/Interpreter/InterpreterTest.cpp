@@ -3,6 +3,8 @@
 
 #include "InterpreterTestSupport.h"
 
+#include "ax/Interpreter/Functions.h"
+
 #include <chrono>
 
 using namespace ax;
@@ -25,6 +27,35 @@ static HostTensor binary(const char *kind, const HostTensor &a,
                  ", " + typeText(toTensorType(b, &testContext())) + " -> " +
                  resultType,
              {a, b}, resultType);
+}
+
+TEST(Elementwise, GradientsOfFunctions) {
+  const std::vector<double> at{-2.1, -0.3, 0.4, 1.7}, dy{1, -2, 0.5, 3};
+  const Shape shape{static_cast<int64_t>(at.size())};
+  const std::string type = "tensor<4xf64>";
+  for (UnaryKind kind : {UnaryKind::relu, UnaryKind::gelu, UnaryKind::gelu_tanh,
+                         UnaryKind::silu, UnaryKind::tanh, UnaryKind::exp}) {
+    std::string name = stringifyUnaryKind(kind).str();
+    HostTensor got = run("%r = axl.unary_gradient " + name + " %x1 at %x0 : " +
+                             type,
+                         {HostTensor::fromValues<double>(shape, at),
+                          HostTensor::fromValues<double>(shape, dy)},
+                         type);
+    ASSERT_EQ(got.getShape(), shape);
+    UnaryFn function = unaryFunction(kind);
+    constexpr double step = 1e-6;
+    for (size_t i = 0; i < at.size(); ++i)
+      EXPECT_NEAR(got.getDouble(static_cast<int64_t>(i)),
+                  dy[i] * (function(at[i] + step) - function(at[i] - step)) /
+                      (2 * step),
+                  1e-8)
+          << name << " at " << at[i];
+  }
+  // Almost everywhere.
+  EXPECT_EQ(run("%r = axl.unary_gradient ceil %x0 at %x0 : tensor<1xf32>",
+                {f32({1}, {0.5})}, "tensor<1xf32>")
+                .getDouble(0),
+            0);
 }
 
 TEST(Elementwise, UnaryOfFloats) {

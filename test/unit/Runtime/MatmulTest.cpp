@@ -20,6 +20,13 @@ TensorDesc transposed(TensorDesc view) {
   return view;
 }
 
+/// Of `activate`, by differences.
+double derivative(Activation activation, double x) {
+  constexpr double step = 1e-5;
+  return (activate(activation, x + step) - activate(activation, x - step)) /
+         (2 * step);
+}
+
 void check(const MatmulDesc &desc, int32_t threads = 1, bool constants = true,
            int poisoned = -1, double poison = NAN) {
   // In-place residuals are overwritten.
@@ -30,7 +37,10 @@ void check(const MatmulDesc &desc, int32_t threads = 1, bool constants = true,
     return;
   size_t rank = desc.c.sizes.size();
   int64_t k = desc.a.sizes[rank - 1];
-  const ViewData &c = data.back();
+  size_t last = data.size() - 1;
+  bool isKept = desc.form == ActivationForm::ValueAndInput;
+  bool isGradient = desc.form == ActivationForm::Gradient;
+  const ViewData &c = data[isKept ? last - 1 : last];
   double largest = 0;
   forEachIndex(desc.c.sizes, [&](std::vector<int64_t> index) {
     std::vector<int64_t> ia = index, ib = index;
@@ -42,7 +52,11 @@ void check(const MatmulDesc &desc, int32_t threads = 1, bool constants = true,
     }
     if (desc.hasBias)
       sum += inputs[2].get({index[rank - 1]});
-    sum = activate(desc.activation, sum);
+    if (isKept)
+      largest = std::max(largest, distance(data[last].get(index), sum));
+    sum = isGradient
+              ? sum * derivative(desc.activation, inputs[2].get(index))
+              : activate(desc.activation, sum);
     if (desc.hasResidual)
       sum += inputs[desc.hasBias ? 3 : 2].get(index);
     largest = std::max(largest, distance(c.get(index), sum));
@@ -84,6 +98,60 @@ TEST(MatmulTest, EveryTypeAndEpilogue) {
         desc.constantB = flags & 4;
         check(desc);
       }
+}
+
+TEST(MatmulTest, ActivationsOfTraining) {
+  for (DType type : types)
+    for (Activation activation : allActivations)
+      for (int flags = 0; flags < 8; ++flags) {
+        if (!isFloat(type) || activation == Activation::None)
+          continue;
+        MatmulDesc desc = makeDesc(type, {2}, 5, 19, 35);
+        desc.activation = activation;
+        desc.form = flags & 1 ? ActivationForm::Gradient
+                              : ActivationForm::ValueAndInput;
+        desc.hasBias = (flags & 2) && !(flags & 1);
+        desc.input = desc.c;
+        // Rows apart from each other.
+        if (flags & 4)
+          desc.input.strides = {5 * 37, 37, 1};
+        check(desc);
+      }
+}
+
+TEST(MatmulTest, ActivationsOfTrainingThatFitNothing) {
+  const char *const none = "no activation is kept, or has a gradient, so";
+  MatmulDesc good = makeDesc(DType::F32, {}, 5, 19, 35);
+  good.activation = Activation::GeluTanh;
+  good.form = ActivationForm::ValueAndInput;
+  good.input = good.c;
+  EXPECT_EQ(findFault(good), "");
+  MatmulDesc desc = good;
+  desc.activation = Activation::None;
+  EXPECT_EQ(findFault(desc), none);
+  desc = good;
+  desc.hasResidual = true;
+  desc.residual = desc.c;
+  EXPECT_EQ(findFault(desc), none);
+  desc = good;
+  desc.form = ActivationForm::Gradient;
+  EXPECT_EQ(findFault(desc), "");
+  desc.hasBias = true;
+  EXPECT_EQ(findFault(desc), none);
+  desc = makeDesc(DType::I32, {}, 5, 19, 35);
+  desc.activation = Activation::Relu;
+  desc.form = ActivationForm::ValueAndInput;
+  desc.input = desc.c;
+  EXPECT_EQ(findFault(desc), none);
+  desc = good;
+  desc.input.dtype = DType::BF16;
+  EXPECT_EQ(findFault(desc), "its types do not fit each other");
+  desc = good;
+  desc.input.sizes[0] = 6;
+  EXPECT_EQ(findFault(desc), "its sizes do not fit each other");
+  desc = good;
+  desc.input.strides[0] = 0;
+  EXPECT_EQ(findFault(desc), "a result has a stride of 0");
 }
 
 TEST(MatmulTest, NarrowFactorsGiveUnroundedSums) {
