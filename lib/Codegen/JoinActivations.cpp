@@ -39,10 +39,6 @@ static bool canLieBeside(RankedTensorType type) {
          type.getShape().back() % multiple == 0 && type.getNumElements() > 0;
 }
 
-static bool isProduct(Operation *op) {
-  return isa_and_present<LinearOp, DotOp>(op ? getLibraryCore(op) : nullptr);
-}
-
 namespace {
 
 /// A gradient of `trainedKind` as it is written out, of operands that stand for
@@ -117,8 +113,8 @@ struct JoinActivationsPass
     forEachStage(getOperation(), [](LocalStageOp stage) {
       SmallVector<Operation *> products;
       for (Operation &op : stage.getBlock())
-        if (isProduct(&op) && op.getNumResults() == 1 &&
-            canLieBeside(tensorType(op.getResult(0))))
+        if (isa_and_present<LinearOp>(getLibraryCore(&op)) &&
+            op.getNumResults() == 1 && canLieBeside(tensorType(op.getResult(0))))
           products.push_back(&op);
       for (Operation *product : products)
         if (UnaryOp activation = findActivation(product))
@@ -134,8 +130,7 @@ struct JoinActivationsPass
   /// The activation of what a Linear gives, if it gives that to others, too.
   static UnaryOp findActivation(Operation *product) {
     auto library = dyn_cast<LibraryOp>(product);
-    if (!isa<LinearOp>(getLibraryCore(product)) ||
-        (library && (library.getActivation() || library.getResidual())))
+    if (library && (library.getActivation() || library.getResidual()))
       return {};
     for (Operation *user : product->getUsers())
       if (auto activation = dyn_cast<UnaryOp>(user);

@@ -144,6 +144,34 @@ def isLeftToCudnn(kvHeads, *layout):
               target="sm_90+cudnn+sim", command=command)
 
 
+def geluLayers():
+    """Two layers like a transformer's, with weights that come to 1 a sum."""
+    width, hidden = 16, 64
+    made = model(f"float[8,3,{width}] input", f"float[8,3,{width}] logits", """
+a = MatMul(input, up)
+b = Add(a, bias)
+c = Gelu<approximate="tanh">(b)
+d = MatMul(c, down)
+logits = Add(d, last)
+""", opset=20)
+    random = np.random.default_rng(1)
+    for name, shape in (("up", (width, hidden)), ("down", (hidden, width)),
+                        ("bias", (hidden,)), ("last", (width,))):
+        weight = random.standard_normal(shape) / shape[0] ** 0.5
+        made.graph.initializer.append(numpy_helper.from_array(
+            weight.astype(np.float32), name))
+    return made
+
+
+def trainsGelu(precision, *layout):
+    """A product has a bias and GELU, and another one the gradient of that."""
+    tolerance = {"bf16": 0.03, "fp16": 4e-3}[precision]
+    isTheSame(geluLayers(), "--train", "--loss=mse(logits,target)",
+              "--optimizer=sgd(lr=0.5)", f"--precision={precision}", *layout,
+              steps=3, rtol=tolerance, atol=tolerance / 10, target="sm_90+sim",
+              command=r" bias gelu_tanh kept (?s:.*) gelu_tanh gradient ")
+
+
 def joinsGradients():
     """Those of q, k and v are parts of one tensor, which the CPU writes, too,
     where cuDNN refuses to."""
@@ -264,6 +292,10 @@ def cases(every):
         name = " ".join(layout) or "one rank"
         yield f"attention of bf16 in training {name}", attends, kvHeads, *layout
         yield f"attention by cuDNN {name}", isLeftToCudnn, kvHeads, *layout
+    for precision in "bf16", "fp16":
+        for layout in [], ["--tp=2"], ["--dp=2", "--micro-batches=2"]:
+            yield (" ".join([f"GELU of {precision} in training", *layout]),
+                   trainsGelu, precision, *layout)
     yield "attention's gradients joined", joinsGradients
     yield "attention of views", ofViews
     yield "padded products", padded

@@ -62,7 +62,7 @@ axl.stage @layer(%x: tensor<4x8xbf16>, %w: tensor<8x16xbf16>, %b: tensor<16xbf16
 // CHECK: axl.unary_gradient gelu_tanh
 axl.stage @turned(%s: tensor<4x16xbf16>, %dy: tensor<4x8xbf16>, %v: tensor<8x16xbf16>) {
   %sum = ax.cast %s : tensor<4x16xbf16> -> tensor<4x16xf32>
-  %p = ax.dot %dy, %v batch [] x [] contract [1] x [0] : tensor<4x8xbf16>, tensor<8x16xbf16> -> tensor<4x16xbf16>
+  %p = ax.linear %dy, %v : tensor<4x8xbf16>, tensor<8x16xbf16> -> tensor<4x16xbf16>
   %dh = ax.cast %p : tensor<4x16xbf16> -> tensor<4x16xf32>
   %b1 = ax.binary mul %sum, %sum : tensor<4x16xf32>, tensor<4x16xf32> -> tensor<4x16xf32>
   %b2 = ax.constant dense<4.471500e-02> : tensor<f32> -> tensor<f32>
