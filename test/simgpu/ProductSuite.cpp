@@ -3,22 +3,12 @@
 
 #include "ProductSuite.h"
 
-#include "CpuLibrary.h"
+#include "CpuComparison.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace ax::rt {
-
-void runPlain(const MatmulDesc &desc, std::vector<ViewData> &data) {
-  auto op = llvm::cantFail(preparePlainMatmul(desc));
-  std::vector<char> workspace(static_cast<size_t>(op->getWorkspaceBytes()) +
-                              64);
-  std::vector<void *> arguments;
-  for (ViewData &argument : data)
-    arguments.push_back(argument.memory.mutableData());
-  llvm::cantFail(op->execute(arguments.data(), workspace.data()));
-}
 
 MatmulDesc makeFloat8Product(DType a, DType b, int64_t m, int64_t k,
                              int64_t n) {
@@ -48,7 +38,7 @@ void checkProduct(ProductRunner &runner, const MatmulDesc &desc, int64_t shift,
       data.back().memory.setDouble(0, NAN);
   }
   std::vector<ViewData> plain = data;
-  runPlain(desc, plain);
+  runOnCpu(preparePlainMatmul(desc), plain);
   std::string error = llvm::toString(runner.run(desc, data, shift));
   ASSERT_EQ(error, "") << toString(desc);
   const HostTensor &got = data.back().memory, &wanted = plain.back().memory;
