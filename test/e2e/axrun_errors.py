@@ -78,7 +78,7 @@ def numbersOutOfRange():
         for threads in (100000, 2**31 - 1):
             refused(2, plan, "--random-inputs=1",
                     f"--threads-per-rank={threads}",
-                    says=f"ranks with {threads} threads each: one process "
+                    says=f"1 rank with {threads} threads each: one process "
                          "runs 1 to 4096 threads")
         refused(2, plan, "--random-inputs=1", "--threads-per-rank=99999999999",
                 says="threads each: one process runs 1 to 4096 threads")
