@@ -114,7 +114,8 @@ struct JoinActivationsPass
       SmallVector<Operation *> products;
       for (Operation &op : stage.getBlock())
         if (isa_and_present<LinearOp>(getLibraryCore(&op)) &&
-            op.getNumResults() == 1 && canLieBeside(tensorType(op.getResult(0))))
+            op.getNumResults() == 1 &&
+            canLieBeside(tensorType(op.getResult(0))))
           products.push_back(&op);
       for (Operation *product : products)
         if (UnaryOp activation = findActivation(product))
@@ -144,9 +145,9 @@ struct JoinActivationsPass
     OpBuilder builder(library);
     Value input = library.getResult();
     Location loc = mergeLocations(library, activation);
-    auto both = LibraryOp::create(builder, loc,
-                                  {activation.getType(), input.getType()},
-                                  library.getOperands());
+    auto both =
+        LibraryOp::create(builder, loc, {activation.getType(), input.getType()},
+                          library.getOperands());
     both->setDiscardableAttrs(library->getDiscardableAttrDictionary());
     both.getBody().takeBody(library.getBody());
     Operation *yield = both.getYield();
@@ -197,7 +198,8 @@ struct JoinActivationsPass
       }
     WrittenGradient written(tensorType(multiplied));
     Value input = written.match(multiplied, given);
-    if (!input || input.getType() != given.getType() || !isInMemory(input, product))
+    if (!input || input.getType() != given.getType() ||
+        !isInMemory(input, product))
       return;
     LibraryOp library = wrapInLibrary(product);
     library->setLoc(mergeLocations(library, multiplied));
@@ -205,9 +207,9 @@ struct JoinActivationsPass
     Value argument =
         library.getBody().addArgument(input.getType(), input.getLoc());
     OpBuilder builder(library.getYield());
-    library.setYielded(UnaryGradientOp::create(
-        builder, multiplied.getLoc(), trainedKind,
-        library.getYield()->getOperand(0), argument));
+    library.setYielded(
+        UnaryGradientOp::create(builder, multiplied.getLoc(), trainedKind,
+                                library.getYield()->getOperand(0), argument));
     for (Value value : rounded)
       value.replaceAllUsesWith(library.getResult());
   }

@@ -138,8 +138,8 @@ HostTensor interpretUnaryGradient(UnaryKind kind, const HostTensor &dy,
     else
       return [](double dy, double x) -> double {
         Arithmetic<double> arithmetic;
-        return Function::gradient(arithmetic, x,
-                                  Function::value(arithmetic, x), dy);
+        return Function::gradient(arithmetic, x, Function::value(arithmetic, x),
+                                  dy);
       };
   });
   Fn gradient = gradients[static_cast<uint32_t>(kind)];

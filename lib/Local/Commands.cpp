@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/FunctionFacts.h"
 #include "ax/Local/Local.h"
+#include "ax/Local/Strides.h"
 
 using namespace mlir;
 using namespace ax;
@@ -96,7 +97,13 @@ bool LibraryOp::givesInput() {
   return getCore()->getNumResults() == 1 && getNumResults() == 2;
 }
 
-/// Several results are moved, and all of them given.
+/// Whether the region gives it.
+static bool isGiven(Value value) {
+  return llvm::any_of(value.getUsers(),
+                      [](Operation *user) { return isa<LocalYieldOp>(user); });
+}
+
+/// Several results are moved to where strides lead, and all of them given.
 static LogicalResult checkMoved(LibraryOp library, Operation *core) {
   for (Operation *op = core; op != library.getYield(); op = op->getNextNode()) {
     if (op != core && !isa<TransposeOp, ReshapeOp, ConcatOp>(op))
@@ -112,6 +119,12 @@ static LogicalResult checkMoved(LibraryOp library, Operation *core) {
       if (!value.hasOneUse())
         return library.emitOpError("does not read what it computes once");
   }
+  for (OpResult made : core->getResults())
+    if (!whereMoved(made, isGiven))
+      return library.emitOpError("writes result ")
+             << made.getResultNumber() << " of " << core->getName()
+             << " to where no strides lead: reshapes behind it may join only "
+                "dimensions that are one in memory";
   return success();
 }
 

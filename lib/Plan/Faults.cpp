@@ -28,8 +28,24 @@ static std::string placeOf(Location location) {
   return "";
 }
 
-Faults::Faults(MLIRContext *context)
-    : context(context), printedOp(context->shouldPrintOpOnDiagnostic()),
+/// The value's name that stands there, as `%12` or `%0#1`.
+static StringRef valueAt(StringRef text, Location location) {
+  auto at = location->findInstanceOf<FileLineColLoc>();
+  if (!at)
+    return {};
+  for (unsigned line = 1; line < at.getLine(); ++line)
+    text = text.split('\n').second;
+  StringRef rest = text.split('\n').first.substr(at.getColumn() - 1);
+  if (!rest.starts_with("%"))
+    return {};
+  return rest.take_while([](char c) {
+    return llvm::isAlnum(c) || StringRef("%$._-#").contains(c);
+  });
+}
+
+Faults::Faults(MLIRContext *context, StringRef text)
+    : context(context), text(text),
+      printedOp(context->shouldPrintOpOnDiagnostic()),
       handler(context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return failure();
@@ -55,6 +71,9 @@ void Faults::add(Diagnostic &diagnostic) {
                         : "the plan is damaged or cut off";
     message = ("there is no operation " + name + ": " + why).str();
   }
+  if (message == "use of undeclared SSA value name")
+    if (StringRef name = valueAt(text, diagnostic.getLocation()); !name.empty())
+      message = (name + " is used here, and nothing makes it").str();
   // MLIR says which op has failed after the op has said why.
   StringRef op = message;
   if (op.consume_back("op failed to infer returned types") && !texts.empty() &&

@@ -14,7 +14,8 @@ namespace ax::plan {
 /// Takes all errors that are reported while it lives. Warnings pass.
 class Faults {
 public:
-  explicit Faults(mlir::MLIRContext *context);
+  /// `text` is that of the file which is parsed, where one is.
+  explicit Faults(mlir::MLIRContext *context, llvm::StringRef text = {});
   ~Faults();
 
   bool any() const { return count > 0; }
@@ -25,6 +26,7 @@ private:
   void add(mlir::Diagnostic &diagnostic);
 
   mlir::MLIRContext *context;
+  llvm::StringRef text;
   bool printedOp;
   std::vector<std::string> texts;
   unsigned count = 0;

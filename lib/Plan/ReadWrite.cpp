@@ -61,7 +61,7 @@ parsePlan(llvm::StringRef text, llvm::StringRef name, MLIRContext &context) {
                      name + ": is MLIR bytecode; plans are text");
   if (llvm::Error error = precheckText(text, name))
     return error;
-  Faults faults(&context);
+  Faults faults(&context, text);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(

@@ -107,19 +107,23 @@ llvm::Expected<size_t> ax::chooseTarget(llvm::ArrayRef<CodeTarget> targets,
                                         const Target &device) {
   std::optional<size_t> best;
   std::string all;
+  bool hasGpu = false;
   for (size_t i = 0; i < targets.size(); ++i) {
     const CodeTarget &target = targets[i];
     std::optional<size_t> rating = rate(target, device);
     if (rating && (!best || *rating > *rate(targets[*best], device)))
       best = i;
+    hasGpu |= GpuTarget::find(target.name).has_value();
     std::string lacking = llvm::join(findLacking(target, device), ", ");
     all += (i ? ", '" : "'") + target.name + "'" +
            (lacking.empty() ? "" : " (with " + lacking + ")");
   }
   if (best)
     return *best;
-  return makeErrorf(ExitCode::Unsupported,
-                    "is for {0}, and the device runs code for '{1}': compile "
-                    "it with --target={2}",
-                    all, device.toText(), bestNameFor(device));
+  return makeErrorf(
+      ExitCode::Unsupported,
+      "is for {0}, and the device runs code for '{1}': compile "
+      "it with --target={2}{3}",
+      all, device.toText(), bestNameFor(device),
+      hasGpu && !device.getGpu() ? ", or run it with --device=cuda" : "");
 }

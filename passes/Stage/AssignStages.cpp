@@ -66,9 +66,10 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
       if (misfit)
         continue;
       for (auto [program, count] : idle)
-        program.emitWarning() << count << " of " << stages
-                              << " pipeline stages have next to nothing to "
-                                 "do: use a smaller --pp";
+        program.emitWarning()
+            << count << " of " << stages << " pipeline stages "
+            << (count == 1 ? "has" : "have")
+            << " next to nothing to do: use a smaller --pp";
       return;
     }
     misfit.emitError("no ")
@@ -300,8 +301,9 @@ FailureOr<SmallVector<size_t>> AssignStages::namedCuts(ProgramOp program,
                                                        int64_t stages) {
   if (static_cast<int64_t>(cut.size()) != stages - 1)
     return program.emitError("--cut names ")
-           << cut.size() << " places, which makes " << cut.size() + 1
-           << " stages, not " << stages << ": give --pp=" << cut.size() + 1;
+           << cut.size() << (cut.size() == 1 ? " place" : " places")
+           << ", which makes " << cut.size() + 1 << " stages, not " << stages
+           << ": give --pp=" << cut.size() + 1;
   SmallVector<size_t> cuts;
   for (const std::string &name : cut) {
     size_t end = 0;

@@ -20,9 +20,10 @@ llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank) {
   if (numRanks <= mostThreads / threadsPerRank)
     return llvm::Error::success();
   return makeErrorf(ExitCode::Usage,
-                    "{0} ranks with {1} threads each: one process runs 1 to "
-                    "{2} threads",
-                    numRanks, threadsPerRank, mostThreads);
+                    "{0} rank{1} with {2} threads each: one process runs 1 to "
+                    "{3} threads",
+                    numRanks, numRanks == 1 ? "" : "s", threadsPerRank,
+                    mostThreads);
 }
 
 llvm::Error noBackend(llvm::StringRef kind, llvm::StringRef name,

@@ -24,6 +24,7 @@ void Gate::answer() {
     std::vector<std::string> &frames = asked.frames;
     bool isRight = frames.size() == NumFrames && frames[Mechanism] == "PLAIN" &&
                    isEqual(frames[Password], key);
+    refused |= !isRight;
     frames.resize(NumFrames);
     socket.send({frames[Version], frames[Request], isRight ? "200" : "400",
                  isRight ? "OK" : "wrong key", "", ""});

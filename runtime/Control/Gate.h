@@ -11,7 +11,15 @@
 
 #include "Zmq.h"
 
+#include "llvm/ADT/StringRef.h"
+
 namespace ax::rt::control {
+
+/// What to do where processes that have their keys from the environment do not
+/// let each other in.
+inline constexpr llvm::StringLiteral adviceOnKeys =
+    "AXRUN_KEY in the environment, or else the job's number there, has to be "
+    "the same for all processes";
 
 class Gate {
 public:
@@ -21,11 +29,14 @@ public:
   llvm::Error open() { return socket.bind("inproc://zeromq.zap.01"); }
   /// Answers all that is asked now.
   void answer();
+  /// Whether somebody has shown another key.
+  bool hasRefused() const { return refused; }
 
   ZmqSocket socket;
 
 private:
   const std::string key;
+  bool refused = false;
 };
 
 } // namespace ax::rt::control

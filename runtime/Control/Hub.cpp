@@ -252,11 +252,15 @@ std::string Hub::describeAway() const {
   for (const Member &member : members)
     if (member.stage == Stage::Away)
       missing.push_back(std::to_string(member.peer.process));
+  // Other keys are random, and of this job alone.
+  bool tellsKeys = options.meeting && gate.hasRefused();
   return llvm::formatv(
-             "{0} {1} of {2} did not join within {3:f0} s",
+             "{0} {1} of {2} did not join within {3:f0} s{4}{5}",
              missing.size() == 1 ? "process" : "processes",
              joinSome(missing, missing.size(), ", "), members.size(),
-             std::chrono::duration<double>(options.joinTimeout).count())
+             std::chrono::duration<double>(options.joinTimeout).count(),
+             tellsKeys ? "; who showed another key was turned away: " : "",
+             tellsKeys ? adviceOnKeys : "")
       .str();
 }
 

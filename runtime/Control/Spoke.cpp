@@ -3,6 +3,8 @@
 
 #include "Spoke.h"
 
+#include "Gate.h"
+
 #include "ax/Runtime/Listener.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -78,19 +80,13 @@ bool Spoke::connect() {
       end(llvm::toString(std::move(error)));
       return false;
     }
-    if (waitForHandshake(*made, std::min(last, Clock::now() + connectTime))) {
+    if (waitForHandshake(*made, address.hosts[index],
+                         std::min(last, Clock::now() + connectTime))) {
       connection = std::move(made);
       return true;
     }
     if (Clock::now() > last) {
-      end(llvm::formatv(
-              "process 0 does not answer at {0}, port {1}, within "
-              "{2:f0} s, to process {3} on host {4}",
-              llvm::join(address.hosts, ", "), address.port,
-              std::chrono::duration<double>(options.joinTimeout).count(),
-              options.place.process, options.place.host)
-              .str(),
-          /*isFirstLost=*/true);
+      end(describeNoAnswer(), /*isFirstLost=*/true);
       return false;
     }
     if (index + 1 < address.hosts.size())
@@ -109,6 +105,20 @@ bool Spoke::connect() {
     pause(connectPause);
   }
   return false;
+}
+
+std::string Spoke::describeNoAnswer() const {
+  std::string text = llvm::formatv(
+      "process 0 does not answer at {0}, port {1}, within {2:f0} s, to process "
+      "{3} on host {4}",
+      llvm::join(address.hosts, ", "), address.port,
+      std::chrono::duration<double>(options.joinTimeout).count(),
+      options.place.process, options.place.host);
+  if (!turnedAwayAt.empty())
+    text += "; who listened at " + turnedAwayAt + " has another key";
+  if (!turnedAwayAt.empty() && options.meeting)
+    text += ": " + adviceOnKeys.str();
+  return text;
 }
 
 /// Sleeps so long whatever connections have to say.
@@ -142,11 +152,15 @@ bool Spoke::isFirstGone() {
   return now - *refusedSince > goneTime;
 }
 
-bool Spoke::waitForHandshake(Connection &made, Clock::time_point last) {
+bool Spoke::waitForHandshake(Connection &made, const std::string &host,
+                             Clock::time_point last) {
   while (!state.wantsToLeave()) {
     SocketEvent event;
-    if (made.monitor.receive(event))
+    if (made.monitor.receive(event)) {
+      if (event.kind == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+        turnedAwayAt = host;
       return event.kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    }
     auto left =
         std::chrono::ceil<std::chrono::milliseconds>(last - Clock::now());
     if (left.count() <= 0)

@@ -35,7 +35,9 @@ private:
 
   bool connect();
   bool isFirstGone();
-  bool waitForHandshake(Connection &made, Clock::time_point last);
+  bool waitForHandshake(Connection &made, const std::string &host,
+                        Clock::time_point last);
+  std::string describeNoAnswer() const;
   void sleep(Connection &at, long milliseconds);
   void pause(std::chrono::milliseconds time);
   void wait();
@@ -59,6 +61,8 @@ private:
   /// Since when none of its addresses has let this one connect, and all have
   /// answered.
   std::optional<Clock::time_point> refusedSince;
+  /// The last address at which somebody had another key, if any.
+  std::string turnedAwayAt;
   /// Process 0 has left, or is lost.
   bool isAlone = false;
   std::optional<Message> waiting;

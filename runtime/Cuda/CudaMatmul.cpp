@@ -162,9 +162,8 @@ public:
       return llvm::Error::success();
     Operands whole = operandsOf(arguments);
     for (const ColumnProduct::Call &call : product.calls) {
-      Operands at{whole.a + call.a, whole.b + call.b,
-                  whole.c + call.c, whole.d + call.d,
-                  whole.bias,       whole.input + call.input};
+      Operands at{whole.a + call.a, whole.b + call.b, whole.c + call.c,
+                  whole.d + call.d, whole.bias,       whole.input + call.input};
       if (llvm::Error error = setEpilogue(at.bias, at.input))
         return error;
       CUdeviceptr bits = at.a | at.b | at.c | at.d | at.bias;
@@ -247,11 +246,12 @@ private:
                              matrix->isTransposed ? CUBLAS_OP_T : CUBLAS_OP_N)))
         return error;
     if (product.input) {
-      if (llvm::Error error = set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
-                                  product.input->leading))
+      if (llvm::Error error =
+              set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.input->leading))
         return error;
-      if (llvm::Error error = set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
-                                  product.input->batchStride))
+      if (llvm::Error error =
+              set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+                  product.input->batchStride))
         return error;
     }
     return set(CUBLASLT_MATMUL_DESC_EPILOGUE, getEpilogue());

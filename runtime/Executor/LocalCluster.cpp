@@ -225,7 +225,7 @@ void LocalCluster::watch() {
     });
   };
   FlightRecorder *recorder = shared->recorder.get();
-  auto atEnd = llvm::make_scope_exit([&] {
+  llvm::scope_exit atEnd([&] {
     if (recorder)
       recorder->endTicks();
   });

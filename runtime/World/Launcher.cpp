@@ -250,6 +250,10 @@ std::optional<int64_t> countStarted(Environment variable) {
   return std::nullopt;
 }
 
+bool isLaunched(Environment variable) {
+  return countStarted(variable) || hasPmi(variable) || hasRanks(variable);
+}
+
 std::string rankOfMpiLauncher(Environment variable) {
   for (const char *name :
        {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})

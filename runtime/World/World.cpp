@@ -22,7 +22,8 @@ llvm::Expected<std::vector<int32_t>> World::getRanks(int64_t numRanks) const {
     return std::vector<int32_t>{place.process};
   return makeError(ExitCode::Usage,
                    "the plan has " + std::to_string(numRanks) +
-                       " ranks, and the job has " +
+                       (numRanks == 1 ? " rank" : " ranks") +
+                       ", and the job has " +
                        std::to_string(place.numProcesses) +
                        " processes; start one process for each rank");
 }

@@ -68,7 +68,10 @@ def flags():
             ("--save-every=2", "training that saves (--save)"),
             ("--eval-every=2", "evaluation in training (--data and --eval)"),
             ("--trace-steps=2", "steps that are traced (--trace, --profile or "
-             "--json, with --data)")):
+             "--json, with --data)"),
+            ("--devices=0", "cards (--device=cuda)"),
+            ("--control=here:1", "processes that mpirun, srun or torchrun "
+             "starts")):
         yield flag, flag.split("=")[0] + idle + what
     yield "--list-commands", "--random-inputs has no use in this run: " \
         "--list-commands runs nothing"

@@ -33,6 +33,26 @@ w, j = TopK<axis=1, largest=0>(rounded, two)
 """, "int64[1] seven = {7}, int64[1] two = {2}")
 
 
+# Each y is made of other operands, some of which are shared, and each c of the one
+# before. Of z columns are added up.
+NUMBERS = range(20)
+UPDATES = model(
+    ", ".join([f"float[48] x{i}" for i in NUMBERS] +
+              [f"float[96,32] m{i}" for i in range(6)] + ["float[1] s"]),
+    ", ".join([f"float[48] y{i}" for i in NUMBERS] +
+              [f"float[32] z{i}" for i in range(6)] + ["float[48] c4"]),
+    "\n".join([f"t{i} = Mul(x{i}, s)\ny{i} = Sub(x{(7 * i + 3) % 20}, t{i})"
+               for i in NUMBERS] +
+              [f"z{i} = ReduceSum<keepdims=0>(m{i}, rows)" for i in range(6)] +
+              ["c0 = Identity(y0)"] +
+              [f"u{i} = Mul(x{i}, s)\nv{i} = MatMul(c{i}, w)\nc{i + 1} = "
+               f"Sub(v{i}, u{i})" for i in range(4)]),
+    "int64[1] rows = {0}")
+UPDATES.graph.initializer.append(numpy_helper.from_array(
+    (np.random.default_rng(1).standard_normal((48, 48)) / 7).astype(np.float32),
+    "w"))
+
+
 def attentionOf(kvHeads):
     """Of bf16, four heads of queries; what it multiplies is trained in f32."""
     heads, size, width = 4, 8, 16
@@ -299,3 +319,7 @@ def cases(every):
     yield "attention's gradients joined", joinsGradients
     yield "attention of views", ofViews
     yield "padded products", padded
+    # Eight updates, and four sums, at most; the CPU has a kernel for each.
+    yield "joined kernels", partial(isTheSame, command=(
+        r"(?s) kernel (?:mul\+sub\+){4}.* kernel (?:reduce\+){3}reduce \(")), \
+        UPDATES

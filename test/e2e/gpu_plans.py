@@ -253,6 +253,9 @@ def cardsAreThere():
                  "needed; --devices says which cards ranks use")]:
             said(says, tool("axrun"), path, "--random-inputs=1",
                  f"--devices={cards}", expect=USAGE, environment=two)
+        said("--devices: there is no card 1 of device 'cuda', which has only "
+             "card 0", tool("axrun"), path, "--random-inputs=1",
+             "--devices=0,1", expect=USAGE, environment=two | {"SIMGPU_CARDS": "1"})
         # Code for the newer one does not run on both.
         said("plan.mlir: is for 'sm_90', and the device runs code for 'sm_80",
              tool("axrun"), path, "--random-inputs=1", "--target=sm_90",

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ax-collectives: the table of both communicators, and what it refuses."""
+import os
+
 from _mpirun import USAGE, launch
 from cards import onCards
 from cases import Failed, run, tool
@@ -48,6 +50,16 @@ def refuses(text, *flags):
         raise Failed(done.stderr)
 
 
+def refusesTorchrun():
+    """Each would be two threads, and say how fast these are."""
+    done = run(tool("ax-collectives"), expect=USAGE, env=os.environ | {
+        "RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost"})
+    if "torchrun, or srun without MPI, has started this process and others, and " \
+            "processes are measured that mpirun starts: use that, or unset RANK " \
+            "or SLURM_PROCID to measure threads" not in done.stderr:
+        raise Failed(done.stderr)
+
+
 def cases(every):
     for ranks in (1, 2, 4):
         yield f"{ranks} threads", threads, ranks
@@ -65,3 +77,7 @@ def cases(every):
     yield ("what is no flag", refuses, "'more' is no flag", "more")
     yield ("no sizes", refuses,
            "sizes are 4 bytes or more, and there is a round", "--min-bytes=0")
+    yield ("no sizes between", refuses,
+           "the smallest size, --min-bytes=64, is above the largest, --max-bytes=32",
+           "--max-bytes=32")
+    yield "processes of torchrun", refusesTorchrun

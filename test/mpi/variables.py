@@ -125,8 +125,14 @@ def otherKey():
         job = Job(2, tool("axrun"), plan, "--data", DIGITS, "--steps=2", "--quiet",
                   "--timeout=4", change=lambda rank: {"AXRUN_KEY": f"secret {rank}"})
         said = "".join(job.wait(60).errors.values())
-        if set(job.codes.values()) != {RUN_FAILED} or \
-                "process 1 of 2 did not join within 4 s" not in said:
+        advice = ("AXRUN_KEY in the environment, or else the job's number there, has "
+                  "to be the same for all processes")
+        expected = ["process 1 of 2 did not join within 4 s; who showed another key was "
+                    "turned away: " + advice,
+                    "; who listened at 127.0.0.1 has another key: " + advice]
+        if set(job.codes.values()) != {RUN_FAILED} or "secret" in said or \
+                said.count(advice) != 2 or \
+                not all(text in said for text in expected):
             raise Failed(f"{job.codes}: {said}")
         launch(2, tool("axrun"), plan, "--data", DIGITS, "--steps=2", "--quiet",
                change=lambda rank: {"AXRUN_KEY": "secret"})

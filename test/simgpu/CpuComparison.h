@@ -10,6 +10,7 @@
 
 namespace ax::rt {
 
+/// Does what was prepared, with `data` as its arguments.
 inline void runOnCpu(ExpectedCpuOp prepared, std::vector<ViewData> &data) {
   auto op = llvm::cantFail(std::move(prepared));
   std::vector<char> workspace(static_cast<size_t>(op->getWorkspaceBytes()) +

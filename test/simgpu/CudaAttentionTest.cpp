@@ -3,6 +3,7 @@
 
 #include "AttentionSuite.h"
 #include "CudaDnn.h"
+#include "RefusalTest.h"
 #include "SimulatedBackend.h"
 
 #include <filesystem>
@@ -29,21 +30,8 @@ INSTANTIATE_TEST_SUITE_P(Cuda, AttentionSuite,
 
 const AttentionShape small{2, 4, 2, 5, 5, 16};
 
-class AttentionRefusals : public ::testing::Test {
+class AttentionRefusals : public RefusalTest {
 protected:
-  // What other runs have kept is not looked for.
-  AttentionRefusals() {
-    setenv("AXOPT_CACHE", "/proc/none", 1);
-    startSimgpu();
-  }
-  ~AttentionRefusals() override { unsetenv("AXOPT_CACHE"); }
-
-  void expect(const LibraryDesc &desc, const std::string &why) {
-    ErrorDescription error = ProductRunner().refusal(desc);
-    EXPECT_EQ(error.code, ExitCode::Unsupported);
-    EXPECT_EQ(error.message,
-              "device cuda does not compute " + toString(desc) + ": " + why);
-  }
   /// Of attention, and of its gradient.
   void expectBoth(const AttentionDesc &desc, const std::string &why) {
     expect(desc, why);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ConvolutionSuite.h"
+#include "RefusalTest.h"
 #include "SimulatedBackend.h"
 
 #include <filesystem>
@@ -24,22 +25,7 @@ INSTANTIATE_TEST_SUITE_P(Cuda, ConvolutionSuite,
 
 const ConvShape small = squareShape(2, 8, 16, 6, 3);
 
-class CudaConvolutionTest : public ::testing::Test {
-protected:
-  // What other runs have kept is not looked for.
-  CudaConvolutionTest() {
-    setenv("AXOPT_CACHE", "/proc/none", 1);
-    startSimgpu();
-  }
-  ~CudaConvolutionTest() override { unsetenv("AXOPT_CACHE"); }
-
-  void expect(const ConvDesc &desc, const std::string &why) {
-    ErrorDescription error = ProductRunner().refusal(desc);
-    EXPECT_EQ(error.code, ExitCode::Unsupported);
-    EXPECT_EQ(error.message,
-              "device cuda does not compute " + toString(desc) + ": " + why);
-  }
-};
+class CudaConvolutionTest : public RefusalTest {};
 
 TEST_F(CudaConvolutionTest, SaysWhatIsNotLeftToCudnn) {
   for (ConvKind kind : allConvKinds) {

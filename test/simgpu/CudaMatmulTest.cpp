@@ -1,7 +1,9 @@
 //===- CudaMatmulTest.cpp - Products on the simulated GPU -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CpuComparison.h"
 #include "ProductSuite.h"
+#include "RefusalTest.h"
 #include "SimulatedBackend.h"
 
 #include <iostream>
@@ -22,24 +24,14 @@ INSTANTIATE_TEST_SUITE_P(Cuda, ProductSuite,
                            return info.param.backend->getName();
                          });
 
-class ProductRefusals : public ::testing::Test {
+class ProductRefusals : public RefusalTest {
 protected:
-  ProductRefusals() { startSimgpu(); }
-
-  static void expectRefusal(ProductRunner &runner, const MatmulDesc &desc,
-                            const std::string &why) {
-    ErrorDescription error = runner.refusal(desc);
-    EXPECT_EQ(error.code, ExitCode::Unsupported);
-    EXPECT_EQ(error.message, "device cuda does not compute " + toString(desc) +
-                                 ": cuBLASLt: " + why);
+  static void expect(const MatmulDesc &desc, const std::string &why) {
+    RefusalTest::expect(desc, "cuBLASLt: " + why);
   }
 };
 
 TEST_F(ProductRefusals, SaysWhatCublasLacks) {
-  ProductRunner runner;
-  auto expect = [&](const MatmulDesc &desc, const std::string &why) {
-    expectRefusal(runner, desc, why);
-  };
   MatmulDesc plain = makeProduct(DType::F32, {}, 4, 5, 6);
   expect(makeProduct(DType::I8, {}, 4, 5, 6),
          "products of integers are none of its");
@@ -105,9 +97,6 @@ TEST_F(ProductRefusals, SaysWhatCublasLacks) {
 
 TEST_F(ProductRefusals, SaysWhichFactorsOfEightBitsCublasLacks) {
   ProductRunner runner;
-  auto expect = [&](const MatmulDesc &desc, const std::string &why) {
-    expectRefusal(runner, desc, why);
-  };
   const DType narrow = DType::F8E4M3FN, wide = DType::F8E5M2;
   const char *types = "one of two factors of eight bits is f8E4M3FN";
   expect(makeFloat8Product(wide, wide, 16, 16, 16), types);
@@ -227,7 +216,7 @@ TEST_F(ProductRefusals, RoundsToTF32WhenAsked) {
     options.tf32 = tf32;
     ProductRunner runner(options);
     std::vector<ViewData> data = randomArguments(desc), plain = data;
-    runPlain(desc, plain);
+    runOnCpu(preparePlainMatmul(desc), plain);
     llvm::cantFail(runner.run(desc, data));
     double largest = 0;
     for (int64_t i = 0; i < 24; ++i)

@@ -3,22 +3,12 @@
 
 #include "ProductSuite.h"
 
-#include "CpuLibrary.h"
+#include "CpuComparison.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace ax::rt {
-
-void runPlain(const MatmulDesc &desc, std::vector<ViewData> &data) {
-  auto op = llvm::cantFail(preparePlainMatmul(desc));
-  std::vector<char> workspace(static_cast<size_t>(op->getWorkspaceBytes()) +
-                              64);
-  std::vector<void *> arguments;
-  for (ViewData &argument : data)
-    arguments.push_back(argument.memory.mutableData());
-  llvm::cantFail(op->execute(arguments.data(), workspace.data()));
-}
 
 MatmulDesc makeFloat8Product(DType a, DType b, int64_t m, int64_t k,
                              int64_t n) {
@@ -48,14 +38,13 @@ void checkProduct(ProductRunner &runner, const MatmulDesc &desc, int64_t shift,
       data.back().memory.setDouble(0, NAN);
   }
   std::vector<ViewData> plain = data;
-  runPlain(desc, plain);
+  runOnCpu(preparePlainMatmul(desc), plain);
   std::string error = llvm::toString(runner.run(desc, data, shift));
   ASSERT_EQ(error, "") << toString(desc);
   double largest = 0;
   for (size_t result = data.size() - static_cast<size_t>(numResults(desc));
        result < data.size(); ++result) {
-    const HostTensor &got = data[result].memory,
-                     &wanted = plain[result].memory;
+    const HostTensor &got = data[result].memory, &wanted = plain[result].memory;
     for (int64_t i = 0; i < got.numElements(); ++i)
       largest =
           std::max(largest, distance(got.getDouble(i), wanted.getDouble(i)));
@@ -259,8 +248,7 @@ TEST_P(ProductSuite, ActivationsOfTraining) {
           desc.hasBias = form == ActivationForm::ValueAndInput && room == 0;
           desc.input = desc.c;
           for (size_t d = 0; d + 1 < desc.input.strides.size(); ++d)
-            desc.input.strides[d] =
-                desc.input.strides[d] / 40 * (40 + room);
+            desc.input.strides[d] = desc.input.strides[d] / 40 * (40 + room);
           checkProduct(runner, desc);
         }
 }

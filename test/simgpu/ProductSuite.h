@@ -13,9 +13,6 @@
 
 namespace ax::rt {
 
-/// Does the product with plain code of the CPU.
-void runPlain(const MatmulDesc &desc, std::vector<ViewData> &data);
-
 /// Does the product on the GPU and on the CPU, and expects equal results within
 /// rounding; what lies between a result's elements is compared, too. `poisoned`
 /// is an argument that has a NaN.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Options.h"
 
+#include "ax/Runtime/Launcher.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/FlagTable.h"
 
@@ -21,6 +22,10 @@ llvm::Error usage(const llvm::Twine &message) {
 llvm::Error checkUses(const CommandLine &flags,
                       const rt::BackendOptions &backends, bool isProcess) {
   bool isOnHost = backends.device == "cpu";
+  if (!isProcess && rt::findLauncher() != rt::Launcher::None)
+    return usage("torchrun, or srun without MPI, has started this process and "
+                 "others, and processes are measured that mpirun starts: use "
+                 "that, or unset RANK or SLURM_PROCID to measure threads");
   auto idle = [](llvm::StringRef flag, llvm::StringRef use) {
     return usage(flag + " has no use in this run: it is for " + use);
   };
@@ -85,8 +90,12 @@ ax::parseCollectivesOptions(int argc, char **argv, bool isProcess) {
     return usage("--ranks=" + llvm::Twine(numRanks) + ": expected 1 to " +
                  llvm::Twine(mostRanks));
   maxBytes = std::min(maxBytes, mostBytes);
-  if (minBytes < 4 || minBytes > maxBytes || rounds < 1)
+  if (minBytes < 4 || maxBytes < 4 || rounds < 1)
     return usage("sizes are 4 bytes or more, and there is a round");
+  if (minBytes > maxBytes)
+    return usage(
+        "the smallest size, --min-bytes=" + llvm::Twine(minBytes) +
+        ", is above the largest, --max-bytes=" + llvm::Twine(maxBytes));
   options.numRanks = static_cast<int32_t>(numRanks);
   options.measure.minBytes = static_cast<int64_t>(minBytes);
   options.measure.maxBytes = static_cast<int64_t>(maxBytes);

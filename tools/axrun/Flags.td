@@ -27,6 +27,8 @@ def ForSaving : OptionFlag;
 def ForEvaluation : OptionFlag;
 def ForEvaluationInTraining : OptionFlag;
 def ForTracedSteps : OptionFlag;
+def ForCards : OptionFlag;
+def ForProcesses : OptionFlag;
 
 // Input.
 defm input : Value<"input", "NAME=FILE.npy", "Value of an input", help1_input,
@@ -157,7 +159,7 @@ defm device : Value<
 defm devices : Value<
   "devices", "CARD,..",
   "Which card each rank uses, from 0; several may share one (rank i uses card "
-  "i, where there are as many)", help4_running>;
+  "i, where there are as many)", help4_running, [ForCards]>;
 defm comm : Value<
   "comm", "NAME",
   "How ranks communicate (local; nccl, between cards; mpi or tcp, where a "
@@ -166,7 +168,7 @@ defm control : Value<
   "control", "HOST:PORT",
   "Where process 0 of several is found by the others, if not at any of its "
   "addresses and a port that is free, or without MPI at MASTER_ADDR, MASTER_PORT "
-  "+ 1", help4_running>;
+  "+ 1", help4_running, [ForProcesses]>;
 defm threads_per_rank : Value<
   "threads-per-rank", "N", "Threads that one rank computes with (1)",
   help4_running, [Integer, Common]>;

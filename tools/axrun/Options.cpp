@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Options.h"
 
+#include "ax/Runtime/Launcher.h"
 #include "ax/Session/Job.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/FlagTable.h"
@@ -22,7 +23,8 @@ constexpr unsigned ForRuns = FirstUse << 0, ForComparing = FirstUse << 1,
                    ForTraining = FirstUse << 4, ForSaving = FirstUse << 5,
                    ForEvaluation = FirstUse << 6,
                    ForEvaluationInTraining = FirstUse << 7,
-                   ForTracedSteps = FirstUse << 8;
+                   ForTracedSteps = FirstUse << 8, ForCards = FirstUse << 9,
+                   ForProcesses = FirstUse << 10;
 
 #define AX_FLAGS_INC "axrunFlags.inc"
 #include "ax/Support/FlagTable.def"
@@ -43,6 +45,15 @@ bool isSamePath(llvm::StringRef one, llvm::StringRef other) {
   return !one.empty() && normal(one) == normal(other);
 }
 
+/// As the command line says, or else the environment.
+std::string findDevice(const CommandLine &flags) {
+  std::string name = SessionOptions().device;
+  if (const char *known = std::getenv("AXRUN_DEVICE"); known && *known)
+    name = known;
+  flags.read(OPT_device, name);
+  return name;
+}
+
 /// What the command line asks for: a bit for each thing that flags are for.
 unsigned findUses(const CommandLine &flags) {
   bool lists = flags.isOn(OPT_list_commands), data = flags.has(OPT_data),
@@ -61,7 +72,9 @@ unsigned findUses(const CommandLine &flags) {
          when(trains && evaluates, ForEvaluationInTraining) |
          when(trains && (flags.has(OPT_trace) || flags.has(OPT_profile) ||
                          flags.has(OPT_json)),
-              ForTracedSteps);
+              ForTracedSteps) |
+         when(findDevice(flags) != "cpu", ForCards) |
+         when(rt::isLaunched(), ForProcesses);
 }
 
 /// What kernels are compiled for, where that is asked. A compiled plan has
@@ -100,7 +113,9 @@ llvm::Error checkUses(const FlagTable &table, const CommandLine &flags) {
       {ForEvaluation, "evaluation (--eval, without --predict)"},
       {ForEvaluationInTraining, "evaluation in training (--data and --eval)"},
       {ForTracedSteps, "steps that are traced (--trace, --profile or --json, "
-                       "with --data)"}};
+                       "with --data)"},
+      {ForCards, "cards (--device=cuda)"},
+      {ForProcesses, "processes that mpirun, srun or torchrun starts"}};
   std::vector<std::string> uses;
   for (auto [use, text] : texts)
     if (table.usesOf(flag) & use)
@@ -307,9 +322,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   if (!session.leaveOut.empty() && session.weights.empty())
     return usage("--leave-out is for --weights");
   flags.read(OPT_program, session.program);
-  if (const char *device = std::getenv("AXRUN_DEVICE"); device && *device)
-    session.device = device;
-  flags.read(OPT_device, session.device);
+  session.device = findDevice(flags);
   if (flags.has(OPT_devices)) {
     auto cards = rt::parseCards(flags.text(OPT_devices));
     if (!cards)

@@ -51,7 +51,8 @@ std::string ax::describe(const Measurement &measurement) {
   rt::TimeSummary summary = rt::summarise(measurement.times);
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << measurement.times.size() << " runs: median "
+  os << measurement.times.size()
+     << (measurement.times.size() == 1 ? " run: median " : " runs: median ")
      << llvm::format("%.3f ms, p90 %.3f ms, p99 %.3f ms, %.1f runs/s, "
                      "%.1f GFLOP/s",
                      milliseconds(summary.median), milliseconds(summary.p90),

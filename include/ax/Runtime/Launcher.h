@@ -47,6 +47,8 @@ enum class Launcher {
 Launcher findLauncher(Environment variable = readVariable);
 /// How many processes the launcher says that it has started, where it does.
 std::optional<int64_t> countStarted(Environment variable = readVariable);
+/// Whether a launcher has started this process, be it alone.
+bool isLaunched(Environment variable = readVariable);
 /// The number that Launcher::Mpi calls this process by.
 std::string rankOfMpiLauncher(Environment variable = readVariable);
 /// Whether a launcher calls this process number 0, or none has started it, or

@@ -522,3 +522,16 @@ axl.stage @s(%x: tensor<2xi64>) {
   %5 = ax.concat %1, %2, %3, %a dim 0 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<4x2x4x8xf16>
   axl.yield %5 : tensor<4x2x4x8xf16>
 } : (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>) -> tensor<4x2x4x8xf16>
+
+// -----
+
+// What is computed in rows of 8 would be in rows of 4, turned.
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+// expected-error @+1 {{writes result 0 of ax.attention_gradient to where no strides lead: reshapes behind it may join only dimensions that are one in memory}}
+%0, %1, %2 = axl.library(%q, %q, %q, %q, %q) {
+^bb0(%a: tensor<1x2x4x8xf16>, %b: tensor<1x2x4x8xf16>, %c: tensor<1x2x4x8xf16>, %d: tensor<1x2x4x8xf16>, %e: tensor<1x2x4x8xf16>):
+  %3, %4, %5 = ax.attention_gradient %a, %b, %c, %d, %e scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+  %6 = ax.reshape %3 : tensor<1x2x4x8xf16> -> tensor<1x2x8x4xf16>
+  %7 = ax.transpose %6 [0, 1, 3, 2] : tensor<1x2x8x4xf16> -> tensor<1x2x4x8xf16>
+  axl.yield %7, %4, %5 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+} : (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>) -> (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>)

@@ -10,8 +10,8 @@
 
 namespace simcublas {
 
-/// D = act(alpha A B + beta C + bias), or the gradient of act along with A B, as
-/// the descriptors were when it was asked for.
+/// D = act(alpha A B + beta C + bias), or the gradient of act along with A B,
+/// as the descriptors were when it was asked for.
 struct Product {
   Operation operation;
   Layout a, b, c, d;

@@ -56,6 +56,16 @@ const Variables srun = make({{"SLURM_PROCID", "3"},
                              {"SLURM_JOB_ID", "4711"},
                              {"SLURM_STEP_ID", "2"}});
 
+// A job of one process has a command line like any other.
+TEST(LauncherTest, LaunchedIsAlsoWhoIsAlone) {
+  EXPECT_FALSE(isLaunched(make({})));
+  EXPECT_FALSE(isLaunched(make({{"RANK", "1"}})));
+  EXPECT_TRUE(isLaunched(make({{"OMPI_COMM_WORLD_SIZE", "1"}})));
+  EXPECT_TRUE(isLaunched(torchrun));
+  EXPECT_TRUE(isLaunched(torchrun.with("RANK", "0").with("WORLD_SIZE", "1")));
+  EXPECT_TRUE(isLaunched(srun.with("SLURM_STEP_NUM_TASKS", "1")));
+}
+
 std::string faultOf(const Variables &variables, llvm::StringRef control = "") {
   auto meeting = readMeeting(control, variables);
   if (meeting)

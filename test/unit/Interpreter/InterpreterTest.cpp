@@ -36,11 +36,11 @@ TEST(Elementwise, GradientsOfFunctions) {
   for (UnaryKind kind : {UnaryKind::relu, UnaryKind::gelu, UnaryKind::gelu_tanh,
                          UnaryKind::silu, UnaryKind::tanh, UnaryKind::exp}) {
     std::string name = stringifyUnaryKind(kind).str();
-    HostTensor got = run("%r = axl.unary_gradient " + name + " %x1 at %x0 : " +
-                             type,
-                         {HostTensor::fromValues<double>(shape, at),
-                          HostTensor::fromValues<double>(shape, dy)},
-                         type);
+    HostTensor got =
+        run("%r = axl.unary_gradient " + name + " %x1 at %x0 : " + type,
+            {HostTensor::fromValues<double>(shape, at),
+             HostTensor::fromValues<double>(shape, dy)},
+            type);
     ASSERT_EQ(got.getShape(), shape);
     UnaryFn function = unaryFunction(kind);
     constexpr double step = 1e-6;

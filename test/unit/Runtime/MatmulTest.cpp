@@ -54,9 +54,8 @@ void check(const MatmulDesc &desc, int32_t threads = 1, bool constants = true,
       sum += inputs[2].get({index[rank - 1]});
     if (isKept)
       largest = std::max(largest, distance(data[last].get(index), sum));
-    sum = isGradient
-              ? sum * derivative(desc.activation, inputs[2].get(index))
-              : activate(desc.activation, sum);
+    sum = isGradient ? sum * derivative(desc.activation, inputs[2].get(index))
+                     : activate(desc.activation, sum);
     if (desc.hasResidual)
       sum += inputs[desc.hasBias ? 3 : 2].get(index);
     largest = std::max(largest, distance(c.get(index), sum));

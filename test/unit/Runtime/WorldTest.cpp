@@ -58,6 +58,8 @@ TEST(WorldTest, RefusesAnotherNumberOfRanks) {
   EXPECT_THAT(toString(world.getRanks(8).takeError()),
               HasSubstr("the plan has 8 ranks, and the job has 4 processes; "
                         "start one process for each rank"));
+  EXPECT_THAT(toString(world.getRanks(1).takeError()),
+              HasSubstr("the plan has 1 rank, and the job has 4 processes"));
 }
 
 TEST(WorldTest, ALoneProcessExchangesWithItself) {

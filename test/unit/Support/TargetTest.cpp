@@ -82,7 +82,7 @@ TEST(Target, CodeIsForADevice) {
             "it with --target=sm_90");
   EXPECT_EQ(said("sm_90", llvm::cantFail(Target::parse("x86-64-v2"))),
             "is for 'sm_90', and the device runs code for 'x86-64-v2': compile "
-            "it with --target=x86-64-v2");
+            "it with --target=x86-64-v2, or run it with --device=cuda");
   std::string text = said("sm_90", processor);
   EXPECT_NE(text.find("code for '" + processor.toText() +
                       "': compile it with --target=x86-64"),

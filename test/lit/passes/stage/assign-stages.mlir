@@ -55,7 +55,7 @@ ax.plan @along version 1 {
 // CHECK: ax.linear {{.*}} {stage = 0 : i64}
 // CHECK: ax.unary relu {{.*}} {stage = 1 : i64}
 ax.plan @off version 1 {
-  // expected-warning @+1 {{1 of 2 pipeline stages have next to nothing to do}}
+  // expected-warning @+1 {{1 of 2 pipeline stages has next to nothing to do}}
   ax.program @main(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
     %0 = ax.linear %x, %x : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
     %1 = ax.unary relu %0 : tensor<256x256xf32> -> tensor<256x256xf32>
