@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Attention with masks is cuDNN's, forwards and backwards, and gives what the CPU
 gives, also to queries that attend to nothing."""
+import os
+import re
+
 import numpy as np
+import onnx
 from onnx import TensorProto, numpy_helper
 
 from _onnx_text import model
-from gpu_composed import isTheSame
+from cases import MODELS, Failed, run, scratch, tool
+from gpu_composed import card, isTheSame
 
 HEADS, SIZE, ROWS, WIDTH = 4, 8, 6, 16
 TRAIN = ["--train", "--loss=mse(logits,target)", "--optimizer=sgd(lr=0.5)"]
@@ -57,7 +62,54 @@ def trains(graph, *flags, steps=3):
               command=" attention [^\n]* masked(?s:.*) attention_gradient ")
 
 
+def isDoneByTheCpu():
+    """Where cuDNN refuses, with the mask that is made for cuDNN."""
+    with scratch() as folder:
+        file, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
+        onnx.save(attentionOf("random", (2, 1, 1, ROWS)), file)
+        run(tool("axopt"), file, "--quiet", *TRAIN, "--precision=bf16", "-o",
+            plan)
+        given = []
+        for engines in {}, {"SIMGPU_CUDNN_ENGINES": "0"}:
+            # A plan that is kept would be taken.
+            kept = {"AXOPT_CACHE": f"{folder}/{len(given)}"}
+            done = run(tool("axrun"), plan, "--random-inputs=1", "--warmup=1",
+                       "--iterations=1", "--device=cuda", "--output",
+                       f"{folder}/out.npz", env=os.environ | card() | kept |
+                       {"AXRUN_TARGET": CUDNN} | engines)
+            lacks = re.search(r"lacks attention_gradient.*masked", done.stderr)
+            if bool(lacks) != bool(engines):
+                raise Failed(done.stderr)
+            given.append(dict(np.load(f"{folder}/out.npz")))
+        for name, array in given[0].items():
+            np.testing.assert_allclose(given[1][name], array, rtol=0.02,
+                                       atol=0.02)
+
+
+def isShared(folder):
+    """All layers of a model, and their gradients, read one mask."""
+    with scratch() as there:
+        plan = f"{there}/plan.mlir"
+        run(tool("axopt"), folder / "model.onnx", "--quiet", "--test-data",
+            folder / "test_data_set_0", "--train", "--loss=mse(logits,target)",
+            "--precision=bf16", "-o", plan)
+        listed = run(tool("axrun"), plan, "--list-commands",
+                     env=os.environ | card() | {"AXRUN_TARGET": CUDNN}).stdout
+    forwards = re.findall(r": attention .* masked \((.*)\)", listed)
+    backwards = re.findall(r": attention_gradient .* masked \((.*)\)", listed)
+    masks = {call.split(", ")[3] for call in forwards} | {
+        call.split(", ")[5] for call in backwards}
+    if len(forwards) < 2 or len(backwards) < 2 or len(masks) != 1:
+        raise Failed(f"{masks} of\n{listed}")
+
+
 def cases(every):
+    yield "done by the CPU", isDoneByTheCpu
+    for name in ("bert_eager_ts14_dyn", "bert_sdpa_ts20_dyn",
+                 "bert_sdpa_dynamo23_static", "gpt2_eager_dynamo18_static",
+                 "gpt2_sdpa_dynamo18_static", "llama_eager_dynamo18_static",
+                 "llama_sdpa_ts17_dyn", "llama_sdpa_dynamo23_static"):
+        yield f"one mask of {name}", isShared, MODELS / name
     bf16 = "--precision=bf16"
     for shape in (2, 1, 1, ROWS), (1, 1, ROWS, ROWS), (2, HEADS, ROWS, ROWS):
         for causal in False, True:
