@@ -32,6 +32,7 @@ static bool isForCudnn(Op op) {
   if (!type || !(type.isF16() || type.isBF16()) || op.getSoftcap())
     return false;
   ArrayRef<int64_t> q = shapeOf(op.getQ());
+  // That of all cards, backwards, too; for an H100 cuDNN 9.19 plans 256.
   constexpr int64_t largestHead = 128, headStep = 8;
   for (int64_t size : {q[3], shapeOf(op.getV())[3]})
     if (size == 0 || size > largestHead || size % headStep != 0)

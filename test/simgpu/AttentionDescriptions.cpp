@@ -113,7 +113,7 @@ AttentionDesc RandomAttention::next() {
   bool causal = number(2);
   shape.queries = rows();
   shape.keys = causal || number(2) ? shape.queries : rows();
-  shape.size = 8 * (1 + number(number(4) ? 4 : 32));
+  shape.size = 8 * (1 + number(number(4) ? 4 : 16));
   AttentionDesc desc = makeAttentionDesc(number(2) ? DType::F16 : DType::BF16,
                                          shape, layout(), causal);
   if (number(3) == 0)
