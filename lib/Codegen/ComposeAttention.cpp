@@ -1,10 +1,13 @@
 //===- ComposeAttention.cpp - Attention of products and a softmax ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "CudnnMask.h"
 #include "ForEachStage.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/AttentionParts.h"
 
 #include "llvm/ADT/MapVector.h"
+
+#include <cmath>
 
 namespace ax::codegen {
 #define GEN_PASS_DEF_COMPOSEATTENTION
@@ -26,26 +29,66 @@ static Type productTypeOf(Op op) {
 template <typename Op>
 static bool isForCudnn(Op op) {
   Type type = productTypeOf(op);
-  if (!type || !(type.isF16() || type.isBF16()) || op.getMask() ||
-      op.getSoftcap())
+  if (!type || !(type.isF16() || type.isBF16()) || op.getSoftcap())
     return false;
-  ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK());
-  if (op.getCausal() && q[2] != k[2])
-    return false;
+  ArrayRef<int64_t> q = shapeOf(op.getQ());
+  // That of all cards, backwards, too; for an H100 cuDNN 9.19 plans 256.
   constexpr int64_t largestHead = 128, headStep = 8;
   for (int64_t size : {q[3], shapeOf(op.getV())[3]})
     if (size == 0 || size > largestHead || size % headStep != 0)
       return false;
-  return tensorType(op.getResult()).getNumElements() > 0 && k[2] > 0;
+  return tensorType(op.getResult()).getNumElements() > 0 &&
+         shapeOf(op.getK())[2] > 0;
 }
 
-/// The operands that are tensors of floats become such of `type`, and so do
-/// results, which are as before to others.
-static void compute(Operation *op, Type type) {
+static Value fillEmptyRows(Value value, Value isEmpty, bool zero,
+                           TensorBuilder &t) {
+  return t.select(isEmpty, t.number(value, zero ? 0 : NAN), value);
+}
+
+/// Queries that attend to nothing give 0, or NaN.
+static void finishEmptyRows(AttentionOp op, Value isEmpty) {
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  TensorBuilder t(op.getLoc(), builder);
+  Value filled =
+      fillEmptyRows(op.getResult(), isEmpty, op.getEmptyRowsZero(), t);
+  op.getResult().replaceAllUsesExcept(filled, filled.getDefiningOp());
+}
+/// All that such a query adds to gradients is multiplied by that of what it
+/// gives.
+static void finishEmptyRows(AttentionGradientOp op, Value isEmpty) {
+  OpBuilder builder(op);
+  TensorBuilder t(op.getLoc(), builder);
+  op.getGradientMutable().assign(
+      fillEmptyRows(op.getGradient(), isEmpty, op.getEmptyRowsZero(), t));
+}
+
+/// The mask becomes what cuDNN adds.
+template <typename Op>
+static void giveMask(Op op, Type type) {
+  OpBuilder builder(op);
+  TensorBuilder t(op.getLoc(), builder);
+  CudnnMask mask = makeCudnnMask(AttentionValues(op), type, t);
+  op.setCausal(mask.causal);
+  op.getMaskMutable().clear();
+  if (mask.added)
+    op.getMaskMutable().assign(mask.added);
+  if (mask.isEmpty)
+    finishEmptyRows(op, mask.isEmpty);
+}
+
+/// The operands but the mask become tensors of `type`, and so do results,
+/// which are as before to others.
+template <typename Op>
+static void compute(Op op, Type type) {
   OpBuilder builder(op);
   TensorBuilder before(op->getLoc(), builder);
+  MutableOperandRange mask = op.getMaskMutable();
   for (OpOperand &operand : op->getOpOperands())
-    operand.set(before.cast(operand.get(), type));
+    if (mask.empty() ||
+        operand.getOperandNumber() != mask[0].getOperandNumber())
+      operand.set(before.cast(operand.get(), type));
   builder.setInsertionPointAfter(op);
   TensorBuilder behind(op->getLoc(), builder);
   for (OpResult result : op->getResults()) {
@@ -58,6 +101,12 @@ static void compute(Operation *op, Type type) {
   }
 }
 
+/// Whether what cuDNN is given has a mask where attention has none.
+static bool needsMask(AttentionOp op) {
+  int64_t queries = shapeOf(op.getQ())[2];
+  return op.getCausal() && queries != 1 && queries != shapeOf(op.getK())[2];
+}
+
 /// Whether the one is the gradient of what the other computes, in the same
 /// type.
 static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
@@ -67,6 +116,8 @@ static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
          gradient.getQ() == attention.getQ() &&
          gradient.getK() == attention.getK() &&
          gradient.getV() == attention.getV() &&
+         gradient.getMask() == attention.getMask() &&
+         gradient.getSoftcap() == attention.getSoftcap() &&
          gradient.getScale() == attention.getScale() &&
          gradient.getCausal() == attention.getCausal();
 }
@@ -113,8 +164,9 @@ struct ComposeAttentionPass
       llvm::MapVector<AttentionOp, SmallVector<AttentionGradientOp, 1>> sharing;
       for (AttentionGradientOp gradient : backwards)
         if (auto attention = gradient.getResult().getDefiningOp<AttentionOp>();
-            cudnn && attention && isForCudnn(attention) &&
-            isForCudnn(gradient) && isGradientOf(gradient, attention))
+            attention && !attention.getMask() && isLeft(attention) &&
+            isLeft(gradient) && !needsMask(attention) &&
+            isGradientOf(gradient, attention))
           sharing[attention].push_back(gradient);
       llvm::for_each(all, [&](AttentionOp op) { give(op); });
       llvm::for_each(backwards, [&](AttentionGradientOp op) { give(op); });
@@ -124,11 +176,18 @@ struct ComposeAttentionPass
   }
 
   template <typename Op>
+  bool isLeft(Op op) {
+    return cudnn && isForCudnn(op);
+  }
+  template <typename Op>
   void give(Op op) {
-    if (cudnn && isForCudnn(op))
-      compute(op, productTypeOf(op));
-    else
+    if (!isLeft(op)) {
       compose(op);
+      return;
+    }
+    Type type = productTypeOf(op);
+    compute(op, type);
+    giveMask(op, type);
   }
 
   static void compose(AttentionOp op) {

@@ -306,9 +306,11 @@ static LogicalResult checkAttention(std::optional<Location> location,
                                " does not broadcast to [", q[0], ", ", q[1],
                                ", ", q[2], ", ", k[2], "]");
     Type element = elementOf(op.getMask());
-    if (!element.isInteger(1) && element != elementOf(op.getQ()))
+    if (!element.isInteger(1) && !element.isF32() &&
+        element != elementOf(op.getQ()))
       return emitOptionalError(location, "mask ", op.getMask().getType(),
-                               " is neither i1 nor ", elementOf(op.getQ()));
+                               " is neither i1 nor f32 nor ",
+                               elementOf(op.getQ()));
   }
   return success();
 }

@@ -175,6 +175,8 @@ protected:
                      head * desc.mask.strides[1] + query * desc.mask.strides[2];
     if (desc.mask.dtype == DType::Bool)
       hide(row, count, scale, static_cast<const bool *>(mask) + offset);
+    else if (desc.mask.dtype == DType::F32)
+      add(row, count, scale, static_cast<const float *>(mask) + offset);
     else
       add(row, count, scale, static_cast<const T *>(mask) + offset);
   }
@@ -187,9 +189,10 @@ protected:
       row[t] = attend[t * step] ? row[t] * scale
                                 : -std::numeric_limits<S>::infinity();
   }
-  void add(S *row, int64_t count, S scale, const T *added) const {
+  template <typename E>
+  void add(S *row, int64_t count, S scale, const E *added) const {
     int64_t step = desc.mask.strides[3];
-    if constexpr (std::is_same_v<T, float>)
+    if constexpr (std::is_same_v<E, float> && std::is_same_v<S, float>)
       if (step == 1)
         return vectorKernels().scaleAdd(row, count, scale, added);
     for (int64_t t = 0; t < count; ++t)

@@ -59,8 +59,14 @@ public:
     CUdeviceptr base = llvm::alignTo(toCuda(workspace), alignment);
     Numbers numbers(desc.scale);
     llvm::SmallVector<CudnnPlan::Argument> all;
-    for (int64_t number : {Q, K, V, Out})
+    auto add = [&](int64_t number) {
       all.push_back({number, pointer(toCuda(*arguments++))});
+    };
+    for (int64_t number : {Q, K, V})
+      add(number);
+    if (desc.hasMask)
+      add(Mask);
+    add(Out);
     all.push_back(
         {Stats, pointer(desc.givesLogSums ? toCuda(*arguments) : base)});
     numbers.addTo(all, desc);
@@ -95,9 +101,12 @@ public:
     llvm::SmallVector<CudnnPlan::Argument> all = {
         {Q, next()}, {K, next()}, {V, next()}};
     numbers.addTo(all, desc.forward);
+    void *out = next(), *gradient = next();
+    if (desc.forward.hasMask)
+      all.push_back({Mask, next()});
     llvm::SmallVector<CudnnPlan::Argument> first(all);
-    all.append({{Out, next()},
-                {Gradient, next()},
+    all.append({{Out, out},
+                {Gradient, gradient},
                 {Stats, forwards ? at(OfStats) : next()},
                 {DQ, next()},
                 {DK, next()},

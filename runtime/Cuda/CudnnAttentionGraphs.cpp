@@ -5,17 +5,21 @@
 // in memory. cuDNN has kernels for that, which it knows by the graph of what
 // they compute: forwards
 //
-//   s = hide(scale q k^T), m = max(s), e = exp(s - m), l = sum(e),
+//   s = hide(scale q k^T + mask), m = max(s), e = exp(s - m), l = sum(e),
 //   out = (e / l) v, stats = m + log(l)
 //
 // and backwards, from stats,
 //
-//   p = exp(hide(scale q k^T - stats)), delta = sum(out gradient),
+//   p = exp(hide(scale q k^T + mask - stats)), delta = sum(out gradient),
 //   ds = scale p (gradient v^T - delta),
 //   dv = p^T gradient, dk = ds^T q, dq = ds k.
 //
 // Sums of dq are not added up by whoever comes first: then results would differ
 // from run to run. For that ds is in memory, in the type of the factors.
+//
+// A mask is read as it lies, of f32 or of the type of the factors, any of its
+// dimensions being 1; cuDNN 9.19 plans all of these, forwards and backwards,
+// with rows of any length.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +44,12 @@ static const char *const noRepeats = "cuDNN's attention repeats no operand";
 std::string findObstacle(const AttentionDesc &desc) {
   if (desc.q.dtype != DType::F16 && desc.q.dtype != DType::BF16)
     return "cuDNN has attention of f16 and bf16 only";
-  if (desc.hasMask || desc.softcap > 0)
-    return "attention with a mask or a cap is not left to cuDNN";
+  if (desc.softcap > 0)
+    return "attention with a cap is not left to cuDNN";
+  if (desc.hasMask && desc.mask.dtype != DType::F32 &&
+      desc.mask.dtype != desc.q.dtype)
+    return "cuDNN adds masks of f32, or of the type of queries, and selects by "
+           "none";
   if (desc.causal && desc.q.sizes[2] != desc.k.sizes[2])
     return "causal attention is left to cuDNN with as many keys as queries";
   if (desc.q.numElements() == 0 || desc.k.numElements() == 0 ||
@@ -63,7 +71,9 @@ std::string findObstacle(const AttentionGradientDesc &desc) {
 namespace {
 
 cudnnDataType_t toCudnn(DType type) {
-  return type == DType::F16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
+  return type == DType::F32   ? CUDNN_DATA_FLOAT
+         : type == DType::F16 ? CUDNN_DATA_HALF
+                              : CUDNN_DATA_BFLOAT16;
 }
 
 Four sizesOf(const TensorDesc &tensor) {
@@ -95,8 +105,7 @@ public:
 
   /// Without stats, cuDNN 9.19 has no kernel for it.
   llvm::Expected<std::unique_ptr<CudnnPlan>> buildForwards() {
-    Tensor s = multiply(transposedTensor(K, desc.k));
-    s = hide(s);
+    Tensor s = hide(bias(multiply(transposedTensor(K, desc.k))));
     Tensor m = graph.between(rows), l = graph.between(rows);
     graph.reduce(CUDNN_REDUCE_TENSOR_MAX, m, s);
     Tensor e = apply(CUDNN_POINTWISE_EXP, apply(CUDNN_POINTWISE_SUB, s, &m));
@@ -129,7 +138,7 @@ public:
     graph.matmul(q, keys, s);
     graph.pointwise(CUDNN_POINTWISE_MUL, scaled, s, &scale);
     Tensor p = apply(CUDNN_POINTWISE_EXP,
-                     hide(apply(CUDNN_POINTWISE_SUB, scaled, &stats)));
+                     hide(apply(CUDNN_POINTWISE_SUB, bias(scaled), &stats)));
     multiplyByGroups(p, gradient, tensor(DV, of.dv));
 
     Tensor ds = graph.between(scores);
@@ -169,6 +178,19 @@ private:
     Tensor s = graph.between(scores), scale = graph.scalar(Scale);
     graph.matmul(tensor(Q, desc.q), keys, s);
     return apply(CUDNN_POINTWISE_MUL, s, &scale);
+  }
+  /// With what the mask adds. A dimension along which that is the same has
+  /// size 1.
+  Tensor bias(const Tensor &s) {
+    if (!desc.hasMask)
+      return s;
+    TensorDesc mask = desc.mask;
+    for (size_t d = 0; d < mask.sizes.size(); ++d)
+      if (mask.strides[d] == 0)
+        mask.sizes[d] = 1;
+    Tensor added =
+        graph.tensor(Mask, sizesOf(mask), stridesOf(mask), toCudnn(mask.dtype));
+    return apply(CUDNN_POINTWISE_ADD, s, &added);
   }
   /// What is behind a query's own place becomes -inf.
   Tensor hide(const Tensor &s) {

@@ -15,6 +15,7 @@ namespace ax::rt::cuda {
 ///             which the first graph gives and the second reads
 ///   Delta     sum(out gradient) of each query, likewise, for the second alone
 ///
+/// and Mask, if there is one, with 1 along dimensions in which it is the same.
 /// Scale, Hidden (-inf, where attention is causal) and One are numbers.
 namespace attention {
 enum Number : int64_t {
@@ -22,6 +23,7 @@ enum Number : int64_t {
   K,
   V,
   Out,
+  Mask,
   Stats,
   Scale,
   Hidden,

@@ -217,7 +217,8 @@ Fault faultOf(const AttentionDesc &d) {
     return "";
   if (Fault fault = findFault(d.mask); !fault.empty())
     return fault;
-  if (d.mask.dtype != DType::Bool && d.mask.dtype != d.q.dtype)
+  if (d.mask.dtype != DType::Bool && d.mask.dtype != DType::F32 &&
+      d.mask.dtype != d.q.dtype)
     return badTypes;
   return d.mask.sizes == Sizes{q[0], q[1], q[2], k[2]} ? "" : badSizes;
 }

@@ -29,6 +29,18 @@ AttentionDesc makeAttentionDesc(DType dtype, const AttentionShape &shape,
   return desc;
 }
 
+void addMask(AttentionDesc &desc, DType type,
+             const std::vector<int64_t> &shape) {
+  desc.hasMask = true;
+  desc.mask = TensorDesc::dense(type, shape);
+  const std::vector<int64_t> scores{desc.q.sizes[0], desc.q.sizes[1],
+                                    desc.q.sizes[2], desc.k.sizes[2]};
+  for (size_t d = 0; d < scores.size(); ++d)
+    if (shape[d] != scores[d])
+      desc.mask.strides[d] = 0;
+  desc.mask.sizes = scores;
+}
+
 AttentionGradientDesc makeGradientDesc(const AttentionDesc &desc,
                                        HeadLayout layout) {
   AttentionGradientDesc made;
@@ -73,6 +85,26 @@ std::vector<LaidAttention> sizesOfOne() {
   return all;
 }
 
+std::vector<AttentionDesc> everyShapeAndTypeOfMasks() {
+  constexpr AttentionShape shape{2, 4, 2, 9, 9, 16};
+  constexpr unsigned numShapes = 16;
+  std::vector<AttentionDesc> all;
+  for (DType type : {DType::F16, DType::BF16})
+    for (DType maskType : {DType::F32, type})
+      for (unsigned which = 0; which < numShapes; ++which) {
+        std::vector<int64_t> sizes{shape.batch, shape.heads, shape.queries,
+                                   shape.keys};
+        for (unsigned d = 0; d < sizes.size(); ++d)
+          if ((which >> d) & 1U)
+            sizes[d] = 1;
+        AttentionDesc desc = makeAttentionDesc(type, shape, HeadLayout::Heads,
+                                               /*causal=*/which % 3 == 0);
+        addMask(desc, maskType, sizes);
+        all.push_back(std::move(desc));
+      }
+  return all;
+}
+
 AttentionDesc RandomAttention::next() {
   AttentionShape shape;
   shape.batch = 1 + number(3);
@@ -87,7 +119,18 @@ AttentionDesc RandomAttention::next() {
   if (number(3) == 0)
     desc.scale = 0.3;
   desc.givesLogSums = number(2);
+  if (number(2))
+    mask(desc);
   return desc;
+}
+
+void RandomAttention::mask(AttentionDesc &desc) {
+  std::vector<int64_t> shape{desc.q.sizes[0], desc.q.sizes[1], desc.q.sizes[2],
+                             desc.k.sizes[2]};
+  for (int64_t &size : shape)
+    if (number(3) == 0)
+      size = 1;
+  addMask(desc, number(2) ? DType::F32 : desc.q.dtype, shape);
 }
 
 } // namespace ax::rt

@@ -20,6 +20,11 @@ struct AttentionShape {
   int64_t batch = 1, heads = 1, keyHeads = 1, queries = 1, keys = 1, size = 8;
 };
 
+/// What is added, of f32 or of the type of the queries, has as many elements as
+/// `shape` says: of scores along each dimension, or 1.
+void addMask(AttentionDesc &desc, DType type,
+             const std::vector<int64_t> &shape);
+
 AttentionDesc makeAttentionDesc(DType dtype, const AttentionShape &shape,
                                 HeadLayout layout = HeadLayout::Heads,
                                 bool causal = false);
@@ -33,6 +38,8 @@ struct LaidAttention {
 };
 std::vector<LaidAttention> everyTypeLayoutAndGroup();
 std::vector<LaidAttention> sizesOfOne();
+/// Of a mask each dimension may be 1.
+std::vector<AttentionDesc> everyShapeAndTypeOfMasks();
 
 /// Descriptions of all kinds that cuDNN does.
 class RandomAttention {
@@ -46,6 +53,8 @@ private:
   int64_t number(int64_t below) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(below));
   }
+  /// Adds a mask of any shape and type that cuDNN reads.
+  void mask(AttentionDesc &desc);
   int64_t rows() { return 1 + number(number(5) ? 40 : 200); }
 
   std::mt19937 random;

@@ -11,7 +11,7 @@ namespace ax::rt {
 namespace {
 
 AttentionDesc inF32(AttentionDesc desc) {
-  for (TensorDesc *tensor : {&desc.q, &desc.k, &desc.v, &desc.out})
+  for (TensorDesc *tensor : {&desc.q, &desc.k, &desc.v, &desc.out, &desc.mask})
     tensor->dtype = DType::F32;
   return desc;
 }
@@ -51,15 +51,20 @@ void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
   std::vector<ViewData> data, plain;
   fillBoth(desc, wide, seed, data, plain);
   // What attention gave.
-  std::vector<ViewData> forward(plain.begin(), plain.begin() + 4);
+  std::vector<ViewData> forward(plain.begin(), plain.begin() + 3);
+  size_t ofSums = 5;
+  if (desc.forward.hasMask)
+    forward.push_back(plain[ofSums++]);
+  size_t ofOut = forward.size();
+  forward.push_back(plain[3]);
   bool hasSums = desc.forward.givesLogSums;
   if (hasSums)
-    forward.push_back(plain[5]);
+    forward.push_back(plain[ofSums]);
   runOnCpu(prepareOnCpu(wide.forward), forward);
   for (auto *given : {&plain, &data}) {
-    copyNumbers(forward[3].memory, (*given)[3].memory);
+    copyNumbers(forward[ofOut].memory, (*given)[3].memory);
     if (hasSums)
-      copyNumbers(forward[4].memory, (*given)[5].memory);
+      copyNumbers(forward[ofOut + 1].memory, (*given)[ofSums].memory);
   }
   runOnCpu(prepareOnCpu(wide), plain);
   compareWithCpu(runner, desc, data, plain, data.size() - 3);
@@ -88,6 +93,14 @@ TEST_P(AttentionSuite, EveryTypeLayoutAndGroup) {
   for (const auto &[desc, layout] : everyTypeLayoutAndGroup()) {
     checkAttention(runner, desc);
     checkGradient(runner, makeGradientDesc(desc, layout));
+  }
+}
+
+TEST_P(AttentionSuite, EveryShapeAndTypeOfMasks) {
+  ProductRunner runner;
+  for (const AttentionDesc &desc : everyShapeAndTypeOfMasks()) {
+    checkAttention(runner, desc);
+    checkGradient(runner, makeGradientDesc(desc));
   }
 }
 

@@ -69,6 +69,26 @@ TEST_F(CudnnPlanTest, LargeHeadsInGroups) {
             HeadLayout::Heads);
 }
 
+TEST_F(CudnnPlanTest, TheLargestHeads) {
+  for (bool causal : {false, true})
+    checkBoth(makeAttentionDesc(DType::BF16, {1, 4, 2, 256, 256, 256},
+                                HeadLayout::Heads, causal),
+              HeadLayout::Heads);
+}
+
+// Rows of masks may begin anywhere.
+TEST_F(CudnnPlanTest, Masks) {
+  for (const std::vector<int64_t> &shape : std::vector<std::vector<int64_t>>{
+           {3, 1, 1, 57}, {1, 1, 57, 57}, {3, 4, 57, 57}, {1, 4, 57, 1}})
+    for (DType type : {DType::F32, DType::BF16}) {
+      AttentionDesc desc =
+          makeAttentionDesc(DType::BF16, {3, 4, 2, 57, 57, 64},
+                            HeadLayout::Heads, /*causal=*/shape[1] == 1);
+      addMask(desc, type, shape);
+      checkBoth(desc, HeadLayout::Heads);
+    }
+}
+
 TEST_F(CudnnPlanTest, SizesOfOne) {
   for (const auto &[desc, layout] : sizesOfOne())
     if (layout == HeadLayout::Fused)

@@ -23,7 +23,9 @@ struct Attention {
   cudnnDataType_t type = CUDNN_DATA_HALF, typeOfV = type, typeOfP = type,
                   typeOfStats = CUDNN_DATA_FLOAT;
   bool hasStats = true;
-  bool hidesWhatIsSeen = false;
+  bool hidesWhatIsSeen = false, hasMask = false;
+  Four maskStrides = {24, 24, 6, 1};
+  cudnnDataType_t typeOfMask = CUDNN_DATA_FLOAT;
 
   void addTo(CudnnGraph &graph) const {
     Four rows = {1, 2, 4, 1}, scores = {1, 2, 4, 6}, out = {1, 2, 4, v[3]};
@@ -37,6 +39,11 @@ struct Attention {
     graph.matmul(graph.tensor(Q, q, qStrides, type),
                  graph.tensor(K, k, kStrides, type), s);
     s = apply(CUDNN_POINTWISE_MUL, s, &scale);
+    if (hasMask) {
+      constexpr int64_t number = 50;
+      Tensor mask = graph.tensor(number, {1, 1, 4, 6}, maskStrides, typeOfMask);
+      s = apply(CUDNN_POINTWISE_ADD, s, &mask);
+    }
     if (hidesWhatIsSeen) {
       Tensor query = graph.indices(s, 2), key = graph.indices(s, 3);
       Tensor isSeen = graph.between(scores, CUDNN_DATA_BOOLEAN);
@@ -309,8 +316,17 @@ TEST_F(SimcudnnGraphTest, GraphsThatAreNotAttention) {
   unknown("tensor 1 has a stride that is no multiple of 8", made);
   made = {};
   made.q[3] = made.k[2] = 12;
-  unknown("tensor 1 has heads of a size that is no multiple of 8 up to 128",
+  unknown("tensor 1 has heads of a size that is no multiple of 8 up to 256",
           made);
+  made = {};
+  made.hasMask = true;
+  EXPECT_EQ(build([&](CudnnGraph &graph) { made.addTo(graph); }), "");
+  made.typeOfMask = CUDNN_DATA_BFLOAT16;
+  unknown("tensor 50 is added, and neither of f32 nor of the factors' type",
+          made);
+  made.typeOfMask = CUDNN_DATA_HALF;
+  made.maskStrides = {48, 48, 12, 2};
+  unknown("tensor 50 is added, and has nothing one behind another", made);
 }
 
 TEST_F(SimcudnnGraphTest, PlacesThatCannotBe) {

@@ -317,7 +317,7 @@
 %k = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %v = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %m = ax.iota dim 0 : tensor<1x4x8x8xf64>
-// expected-error @+2 {{mask 'tensor<1x4x8x8xf64>' is neither i1 nor 'f32'}}
+// expected-error @+2 {{mask 'tensor<1x4x8x8xf64>' is neither i1 nor f32 nor 'f32'}}
 // expected-error @+1 {{failed to infer returned types}}
 %0 = ax.attention %q, %k, %v mask %m : tensor<1x4x8x8xf64> scale 1.0 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>
 

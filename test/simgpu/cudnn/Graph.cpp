@@ -273,7 +273,7 @@ size_t Graph::numMatmuls() const {
 /// Why the tensor is no operand or result of attention's products: rows of a
 /// head, or their transpose.
 static std::string findObstacle(const Tensor &tensor) {
-  constexpr int64_t unit = 8, mostOfHead = 128;
+  constexpr int64_t unit = 8, mostOfHead = 256;
   if (tensor.getRank() != 4)
     return " does not have 4 dimensions";
   if (!tensor.isNarrow())
@@ -282,10 +282,26 @@ static std::string findObstacle(const Tensor &tensor) {
   if (tensor.strides[inner] != 1)
     return " has nothing one behind another";
   if (tensor.sizes[inner] % unit || tensor.sizes[inner] > mostOfHead)
-    return " has heads of a size that is no multiple of 8 up to 128";
+    return " has heads of a size that is no multiple of 8 up to 256";
   for (size_t d = 0; d < 4; ++d)
     if (d != inner && tensor.strides[d] % unit)
       return " has a stride that is no multiple of 8";
+  return "";
+}
+
+/// Whether it is what attention adds to scores.
+static bool isMask(const Node &node, const Tensor &operand) {
+  return node.kind == Kind::Pointwise && node.mode == CUDNN_POINTWISE_ADD &&
+         &operand == &node.inputs[1];
+}
+
+static std::string findMaskObstacle(const Tensor &mask, const Tensor *factor) {
+  if (mask.getRank() != 4)
+    return " does not have 4 dimensions";
+  if (mask.type != CUDNN_DATA_FLOAT && (!factor || mask.type != factor->type))
+    return " is added, and neither of f32 nor of the factors' type";
+  if (mask.sizes[3] > 1 && mask.strides[3] != 1)
+    return " is added, and has nothing one behind another";
   return "";
 }
 
@@ -310,6 +326,11 @@ std::string Graph::findObstacle() const {
     for (const Tensor *operand : operands) {
       if (!operand->isInMemory())
         continue;
+      if (isMask(node, *operand)) {
+        if (std::string why = findMaskObstacle(*operand, first); !why.empty())
+          return named(*operand) + why;
+        continue;
+      }
       if (isRows && operand->sizes.back() == 1) {
         if (operand->type != CUDNN_DATA_FLOAT)
           return named(*operand) + " has a number for each row, not in f32";

@@ -77,6 +77,21 @@ TEST(AttentionTest, Masks) {
       }
 }
 
+// As cuDNN is given them, in whose place the CPU may be.
+TEST(AttentionTest, MasksOfF32BesideOtherTypes) {
+  for (const AttentionSizes &s : attentionSizes)
+    for (DType type : {DType::F16, DType::BF16, DType::F64})
+      for (bool broadcasts : {false, true}) {
+        AttentionDesc desc = makeAttention(s, type);
+        desc.hasMask = true;
+        desc.mask = TensorDesc::dense(DType::F32,
+                                      {s.batch, s.heads, s.queries, s.keys});
+        if (broadcasts)
+          desc.mask.strides[1] = desc.mask.strides[3] = 0;
+        check(desc);
+      }
+}
+
 // Transposed keys, as a cache may hold them.
 TEST(AttentionTest, KeysStoredByDepth) {
   AttentionDesc desc = makeAttention({1, 2, 2, 40, 40, 8, 8}, DType::F32);

@@ -17,19 +17,17 @@ axl.stage @precision(%q: tensor<1x4x16x8xf32>, %k: tensor<1x2x16x8xf32>, %g: ten
   axl.yield %0, %dq, %dk, %dv : tensor<1x4x16x8xf32>, tensor<1x4x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>
 }
 
-// Of f32 or eight bits, with a mask, a cap, heads of another size or of none, or
-// keys before the first query, it is made of products.
+// Of f32 or eight bits, with a cap, or heads of another size or of none, it is made
+// of products.
 // CHECK-LABEL: axl.stage @others
 // CHECK-NOT: ax.attention
-axl.stage @others(%f: tensor<1x2x16x8xf32>, %h: tensor<1x2x16x8xf16>, %m: tensor<1x1x1x16xi1>, %o: tensor<1x2x16x12xf16>, %s: tensor<1x2x4x8xf16>, %e: tensor<1x2x16x8xf8E4M3FN>, %n: tensor<1x2x16x0xf16>) {
+axl.stage @others(%f: tensor<1x2x16x8xf32>, %h: tensor<1x2x16x8xf16>, %o: tensor<1x2x16x12xf16>, %e: tensor<1x2x16x8xf8E4M3FN>, %n: tensor<1x2x16x0xf16>) {
   %0 = ax.attention %f, %f, %f scale 1.000000e+00 : tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32> -> tensor<1x2x16x8xf32>
-  %1 = ax.attention %h, %h, %h mask %m : tensor<1x1x1x16xi1> scale 1.000000e+00 : tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x16x8xf16>
   %2 = ax.attention %h, %h, %h scale 1.000000e+00 {softcap = 2.0} : tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x16x8xf16>
   %3 = ax.attention %o, %o, %h scale 1.000000e+00 : tensor<1x2x16x12xf16>, tensor<1x2x16x12xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x16x8xf16>
-  %4 = ax.attention %s, %h, %h scale 1.000000e+00 {causal} : tensor<1x2x4x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x4x8xf16>
   %5 = ax.attention %e, %e, %e scale 1.000000e+00 : tensor<1x2x16x8xf8E4M3FN>, tensor<1x2x16x8xf8E4M3FN>, tensor<1x2x16x8xf8E4M3FN> -> tensor<1x2x16x8xf8E4M3FN>
   %6 = ax.attention %n, %n, %h scale 1.000000e+00 : tensor<1x2x16x0xf16>, tensor<1x2x16x0xf16>, tensor<1x2x16x8xf16> -> tensor<1x2x16x8xf16>
-  axl.yield %0, %1, %2, %3, %4, %5, %6 : tensor<1x2x16x8xf32>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x16x8xf8E4M3FN>, tensor<1x2x16x8xf16>
+  axl.yield %0, %2, %3, %5, %6 : tensor<1x2x16x8xf32>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf8E4M3FN>, tensor<1x2x16x8xf16>
 }
 
 // CHECK-LABEL: axl.stage @narrow
@@ -49,6 +47,7 @@ axl.stage @narrow(%s: tensor<1x2x4x8xf16>, %h: tensor<1x2x16x8xf16>) {
 // CHECK: ax.attention_gradient %{{.*}}, %{{.*}}, %{{.*}}, %[[G:[a-z0-9]*]], %[[G]]
 // Nor of another product type, nor what cuDNN does not do.
 // CHECK: ax.attention_gradient {{.*}}product_type = bf16
+// CHECK: ax.attention_gradient {{.*}} mask
 // CHECK-NOT: attention_gradient
 axl.stage @sums(%q: tensor<1x4x16x8xf16>, %k: tensor<1x2x16x8xf16>, %g: tensor<1x4x16x8xf16>, %m: tensor<1x1x1x16xi1>) {
   %0 = ax.attention %q, %k, %k scale 1.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16> -> tensor<1x4x16x8xf16>

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention with masks is cuDNN's, forwards and backwards, and gives what the CPU
+gives, also to queries that attend to nothing."""
+import os
+import re
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from _onnx_text import model
+from cases import MODELS, Failed, run, scratch, tool
+from gpu_composed import card, isTheSame
+
+HEADS, SIZE, ROWS, WIDTH = 4, 8, 6, 16
+TRAIN = ["--train", "--loss=mse(logits,target)", "--optimizer=sgd(lr=0.5)"]
+CUDNN = "sm_90+cudnn+sim"
+# What Where adds to what is hidden.
+NUMBERS = {"infinite": -np.inf, "lowest": np.finfo(np.float32).min,
+           "large": -1e4}
+
+
+def attentionOf(mask, shape, causal=False, narrow=False, keys=ROWS, kvHeads=2):
+    """`mask`: bool, of which the CPU hides what is false, one of NUMBERS, or
+    random, added as it is. `narrow`: operands are of bf16."""
+    sizes = ",".join(map(str, shape))
+    kind = "float" if mask == "random" else "bool"
+    made = {"bool": "hides = Identity(mask)", "random": "hides = Identity(mask)"
+            }.get(mask, "hides = Where(mask, none, number)")
+    cast = TensorProto.BFLOAT16 if narrow else TensorProto.FLOAT
+    given = made if mask == "bool" else f"{made}\nread = Cast<to={cast}>(hides)"
+    read = "hides" if mask == "bool" else "read"
+    graph = model(
+        f"float[2,{ROWS},{WIDTH}] input, float[2,{keys},{WIDTH}] other, "
+        f"{kind}[{sizes}] mask", f"float[2,{ROWS},{HEADS * SIZE}] logits", f"""
+{given}
+qWide = MatMul(input, wq)
+kWide = MatMul(other, wk)
+vWide = MatMul(other, wv)
+q = Cast<to={cast}>(qWide)
+k = Cast<to={cast}>(kWide)
+v = Cast<to={cast}>(vWide)
+mixed = Attention<q_num_heads={HEADS}, kv_num_heads={kvHeads}, is_causal={
+    int(causal)}>(q, k, v, {read})
+logits = Cast<to={TensorProto.FLOAT}>(mixed)
+""", "float[1] none = {0}")
+    numbers = {"wq": (WIDTH, HEADS * SIZE), "wk": (WIDTH, kvHeads * SIZE),
+               "wv": (WIDTH, kvHeads * SIZE)}
+    random = np.random.default_rng(1)
+    for name, size in numbers.items():
+        graph.graph.initializer.append(numpy_helper.from_array(
+            (random.standard_normal(size) / 4).astype(np.float32), name))
+    if mask in NUMBERS:
+        graph.graph.initializer.append(numpy_helper.from_array(
+            np.array([NUMBERS[mask]], np.float32), "number"))
+    return graph
+
+
+def trains(graph, *flags, steps=3):
+    isTheSame(graph, *TRAIN, *flags, steps=steps, rtol=0.02, atol=0.02,
+              target=CUDNN,
+              command=" attention [^\n]* masked(?s:.*) attention_gradient ")
+
+
+def isDoneByTheCpu():
+    """Where cuDNN refuses, with the mask that is made for cuDNN."""
+    with scratch() as folder:
+        file, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
+        onnx.save(attentionOf("random", (2, 1, 1, ROWS)), file)
+        run(tool("axopt"), file, "--quiet", *TRAIN, "--precision=bf16", "-o",
+            plan)
+        given = []
+        for engines in {}, {"SIMGPU_CUDNN_ENGINES": "0"}:
+            # A plan that is kept would be taken.
+            kept = {"AXOPT_CACHE": f"{folder}/{len(given)}"}
+            done = run(tool("axrun"), plan, "--random-inputs=1", "--warmup=1",
+                       "--iterations=1", "--device=cuda", "--output",
+                       f"{folder}/out.npz", env=os.environ | card() | kept |
+                       {"AXRUN_TARGET": CUDNN} | engines)
+            lacks = re.search(r"lacks attention_gradient.*masked", done.stderr)
+            if bool(lacks) != bool(engines):
+                raise Failed(done.stderr)
+            given.append(dict(np.load(f"{folder}/out.npz")))
+        for name, array in given[0].items():
+            np.testing.assert_allclose(given[1][name], array, rtol=0.02,
+                                       atol=0.02)
+
+
+def isShared(folder):
+    """All layers of a model, and their gradients, read one mask."""
+    with scratch() as there:
+        plan = f"{there}/plan.mlir"
+        run(tool("axopt"), folder / "model.onnx", "--quiet", "--test-data",
+            folder / "test_data_set_0", "--train", "--loss=mse(logits,target)",
+            "--precision=bf16", "-o", plan)
+        listed = run(tool("axrun"), plan, "--list-commands",
+                     env=os.environ | card() | {"AXRUN_TARGET": CUDNN}).stdout
+    forwards = re.findall(r": attention .* masked \((.*)\)", listed)
+    backwards = re.findall(r": attention_gradient .* masked \((.*)\)", listed)
+    masks = {call.split(", ")[3] for call in forwards} | {
+        call.split(", ")[5] for call in backwards}
+    if len(forwards) < 2 or len(backwards) < 2 or len(masks) != 1:
+        raise Failed(f"{masks} of\n{listed}")
+
+
+def cases(every):
+    yield "done by the CPU", isDoneByTheCpu
+    for name in ("bert_eager_ts14_dyn", "bert_sdpa_ts20_dyn",
+                 "bert_sdpa_dynamo23_static", "gpt2_eager_dynamo18_static",
+                 "gpt2_sdpa_dynamo18_static", "llama_eager_dynamo18_static",
+                 "llama_sdpa_ts17_dyn", "llama_sdpa_dynamo23_static"):
+        yield f"one mask of {name}", isShared, MODELS / name
+    bf16 = "--precision=bf16"
+    for shape in (2, 1, 1, ROWS), (1, 1, ROWS, ROWS), (2, HEADS, ROWS, ROWS):
+        for causal in False, True:
+            name = f"{'x'.join(map(str, shape))}{' causal' * causal}"
+            for mask in "bool", "random", *NUMBERS:
+                # Where all keys have the lowest number, scores are rounded away
+                # by the CPU, and not by what is added for cuDNN.
+                if mask == "lowest" and (causal or shape[2] != 1):
+                    continue
+                yield (f"{mask} {name}", trains,
+                       attentionOf(mask, shape, causal), bf16)
+    yield ("fp16 bool", trains, attentionOf("bool", (2, 1, ROWS, ROWS)),
+           "--precision=fp16")
+    yield ("bf16 operands bool", trains,
+           attentionOf("bool", (2, 1, 1, ROWS), narrow=True))
+    for keys in 3, 9:
+        yield (f"causal of {keys} keys", trains,
+               attentionOf("bool", (2, 1, 1, keys), True, keys=keys), bf16)
+    yield ("two ranks", trains, attentionOf("bool", (2, 1, ROWS, ROWS)), bf16,
+           "--dp=2")
