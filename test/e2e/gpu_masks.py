@@ -62,6 +62,23 @@ def trains(graph, *flags, steps=3):
               command=" attention [^\n]* masked(?s:.*) attention_gradient ")
 
 
+def isNoNumber():
+    """A softmax of nothing but -inf, which no operator makes 0."""
+    made = model("float16[2,4,6,8] q, float16[2,4,6,8] k, float16[2,4,6,8] v",
+                 "float16[2,4,6,8] y", """
+turned = Transpose<perm=[0, 1, 3, 2]>(k)
+scores = MatMul(q, turned)
+added = Add(scores, mask)
+p = Softmax(added)
+y = MatMul(p, v)
+""")
+    mask = np.zeros((1, 1, ROWS, ROWS), np.float16)
+    mask[..., 2, :] = mask[..., 3, :5] = -np.inf
+    made.graph.initializer.append(numpy_helper.from_array(mask, "mask"))
+    isTheSame(made, rtol=0.01, atol=0.01, target=CUDNN,
+              command=" attention [^\n]* masked")
+
+
 def isDoneByTheCpu():
     """Where cuDNN refuses, with the mask that is made for cuDNN."""
     with scratch() as folder:
@@ -105,6 +122,7 @@ def isShared(folder):
 
 def cases(every):
     yield "done by the CPU", isDoneByTheCpu
+    yield "no number", isNoNumber
     for name in ("bert_eager_ts14_dyn", "bert_sdpa_ts20_dyn",
                  "bert_sdpa_dynamo23_static", "gpt2_eager_dynamo18_static",
                  "gpt2_sdpa_dynamo18_static", "llama_eager_dynamo18_static",

@@ -134,7 +134,7 @@ struct AttentionDesc {
   /// T, dv]; out: [batch, heads, S, dv]. All of one floating type.
   TensorDesc q, k, v, out;
   /// [batch, heads, S, T] with strides of 0 where it broadcasts: Bool
-  /// (true = attend), or q's type (added to the scaled scores).
+  /// (true = attend), or q's type or F32 (added to the scaled scores).
   bool hasMask = false;
   TensorDesc mask;
   double scale = 1;
