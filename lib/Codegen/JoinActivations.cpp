@@ -131,7 +131,8 @@ struct JoinActivationsPass
   /// The activation of what a Linear gives, if it gives that to others, too.
   static UnaryOp findActivation(Operation *product) {
     auto library = dyn_cast<LibraryOp>(product);
-    if (library && (library.getActivation() || library.getResidual()))
+    bool isDone = library && (library.getActivation() || library.getResidual());
+    if (isDone || product->getResult(0).hasOneUse())
       return {};
     for (Operation *user : product->getUsers())
       if (auto activation = dyn_cast<UnaryOp>(user);

@@ -1,5 +1,7 @@
 //===- MergeEqual.cpp - Nothing is done twice, or for nobody --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "MergeEqual.h"
+
 #include "ForEachStage.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "mlir/IR/Dominance.h"
@@ -15,17 +17,17 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::codegen;
 
+void ax::codegen::mergeEqual(LocalStageOp stage) {
+  removeUnused(stage.getBlock());
+  IRRewriter rewriter(stage.getContext());
+  DominanceInfo dominance(stage);
+  eliminateCommonSubExpressions(rewriter, dominance, stage);
+}
+
 namespace {
 
 struct MergeEqualPass : codegen::impl::MergeEqualBase<MergeEqualPass> {
-  void runOnOperation() override {
-    forEachStage(getOperation(), [](LocalStageOp stage) {
-      removeUnused(stage.getBlock());
-      IRRewriter rewriter(stage.getContext());
-      DominanceInfo dominance(stage);
-      eliminateCommonSubExpressions(rewriter, dominance, stage);
-    });
-  }
+  void runOnOperation() override { forEachStage(getOperation(), mergeEqual); }
 };
 
 } // namespace

@@ -10,11 +10,19 @@
 //
 //   s = y + (cast b to bf16) : bf16     h = gelu_tanh s : bf16
 //
-// all of it is an epilogue, which has y in f32 until it writes s or h.
+// all of it is an epilogue, which has y in f32 until it writes s or h. A sum
+// that somebody reads in f32 stays: it may be of numbers that the narrow type
+// lacks, as where -1e9 is added to logits, or of a bias that is subtracted
+// again. So each reader has to round what it makes of the sum: by a cast,
+// whatever moves it before that, or behind an activation. That of the gradient
+// reads the sum in f32 where there is such an activation, and is rounded for
+// its own products.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
+#include "MergeEqual.h"
 #include "ax/Codegen/LocalPasses.h"
+#include "ax/Dialect/OpTraits.h"
 #include "ax/Dialect/Tensors.h"
 
 namespace ax::codegen {
@@ -39,10 +47,85 @@ static OpTy onlyReader(Value value) {
 
 namespace {
 
+/// Who reads a sum that may be made in a narrow type.
+class Readers {
+public:
+  explicit Readers(Type narrow) : narrow(narrow) {}
+
+  /// Whether all that is made of `sum` is rounded to that type.
+  bool areRounding(Value sum) {
+    SmallVector<Operation *> others;
+    bool isActivated = false;
+    if (!sortReaders(sum, others, isActivated))
+      return false;
+    return others.empty() ||
+           (isActivated && llvm::all_of(others, [&](Operation *op) {
+              return endsRounded(op);
+            }));
+  }
+  bool isRounding(Operation *op) const {
+    return isa<CastOp>(op) && elementType(op->getResult(0)) == narrow;
+  }
+  bool isRounded(UnaryOp activation) const {
+    return !activation.use_empty() &&
+           activation.getType() == activation.getOperand().getType() &&
+           llvm::all_of(activation->getUsers(),
+                        [&](Operation *user) { return isRounding(user); });
+  }
+
+private:
+  static constexpr size_t mostOps = 64;
+
+  /// Finds those that neither round nor move nor are such activations. False
+  /// where nothing reads it, or too many do.
+  bool sortReaders(Value sum, SmallVectorImpl<Operation *> &others,
+                   bool &isActivated) const {
+    SmallVector<Value> open{sum};
+    for (size_t i = 0; i < open.size(); ++i) {
+      if (open[i].use_empty() || open.size() > mostOps)
+        return false;
+      for (Operation *user : open[i].getUsers()) {
+        auto activation = dyn_cast<UnaryOp>(user);
+        if (isView(user))
+          open.push_back(user->getResult(0));
+        else if (activation && isRounded(activation))
+          isActivated = true;
+        else if (!isRounding(user))
+          others.push_back(user);
+      }
+    }
+    return true;
+  }
+
+  /// Whether what elementwise operations make of it is rounded, whoever else
+  /// reads that: a bias's gradient does.
+  bool endsRounded(Operation *first) {
+    SmallVector<Operation *> open{first};
+    while (!open.empty()) {
+      Operation *op = open.pop_back_val();
+      if (isRounding(op) || !seen.insert(op).second)
+        continue;
+      if (!isa<BinaryOp, UnaryOp, SelectOp, CompareOp>(op) || op->use_empty() ||
+          seen.size() > mostOps)
+        return false;
+      if (llvm::none_of(op->getUsers(),
+                        [&](Operation *user) { return isRounding(user); }))
+        llvm::append_range(open, op->getUsers());
+    }
+    return true;
+  }
+
+  Type narrow;
+  /// Those of elementwise operations that end rounded.
+  llvm::SmallDenseSet<Operation *> seen;
+};
+
 struct NarrowEpiloguesPass
     : codegen::impl::NarrowEpiloguesBase<NarrowEpiloguesPass> {
   void runOnOperation() override {
     forEachStage(getOperation(), [](LocalStageOp stage) {
+      // Who computes again has a cast of its own.
+      mergeEqual(stage);
       for (auto linear : stage.getBlock().getOps<LinearOp>())
         if (isNarrow(linear.getResult()))
           narrow(linear);
@@ -55,10 +138,12 @@ struct NarrowEpiloguesPass
     if (!widened || !elementType(widened.getResult()).isF32())
       return;
     Value wide = widened.getResult();
+    Readers readers(elementType(linear.getResult()));
     if (auto sum = onlyReader<BinaryOp>(wide))
-      if (Value bias = biasOf(sum, wide))
+      if (Value bias = biasOf(sum, wide);
+          bias && readers.areRounding(sum.getResult()))
         wide = addNarrow(linear, sum, bias);
-    narrowActivation(linear, wide);
+    narrowActivations(wide, readers);
   }
 
   /// A number for each column; null where `sum` adds something else.
@@ -88,17 +173,12 @@ struct NarrowEpiloguesPass
     return wide;
   }
 
-  /// Of activations those that are only read when they are rounded.
-  static void narrowActivation(LinearOp linear, Value wide) {
+  /// Those that are only read when they are rounded.
+  static void narrowActivations(Value wide, const Readers &readers) {
     Value narrow = wide.getDefiningOp<CastOp>().getOperand();
     for (Operation *user : llvm::make_early_inc_range(wide.getUsers())) {
       auto activation = dyn_cast<UnaryOp>(user);
-      if (!activation || activation.use_empty() ||
-          activation.getType() != wide.getType() ||
-          !llvm::all_of(activation->getUsers(), [&](Operation *reader) {
-            return isa<CastOp>(reader) &&
-                   reader->getResult(0).getType() == narrow.getType();
-          }))
+      if (!activation || !readers.isRounded(activation))
         continue;
       OpBuilder builder(activation);
       auto rounded =

@@ -130,11 +130,11 @@ HostTensor interpretUnaryGradient(UnaryKind kind, const HostTensor &dy,
   using Fn = double (*)(double, double);
   static constexpr auto gradients = tabulateUnary<Fn>([](auto function) -> Fn {
     using Function = decltype(function);
-    if constexpr (functionOn<double, Function>() == nullptr)
+    // Of what is no activation nobody asks for it.
+    if constexpr (functionOn<double, Function>() == nullptr ||
+                  std::is_same_v<decltype(Function::gradient),
+                                 const NoGradient>)
       return nullptr;
-    else if constexpr (std::is_same_v<decltype(Function::gradient),
-                                      const NoGradient>)
-      return [](double, double) -> double { return 0; };
     else
       return [](double dy, double x) -> double {
         Arithmetic<double> arithmetic;

@@ -1,6 +1,5 @@
 //===- Commands.cpp - Kernels and library calls ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "ax/Dialect/FunctionFacts.h"
 #include "ax/Local/Local.h"
 #include "ax/Local/Strides.h"
 
@@ -38,10 +37,24 @@ LogicalResult FusionOp::verify() {
 // UnaryGradientOp
 //===----------------------------------------------------------------------===//
 
+/// What libraries do behind a product.
+static bool isActivation(UnaryKind kind) {
+  switch (kind) {
+  case UnaryKind::relu:
+  case UnaryKind::gelu:
+  case UnaryKind::gelu_tanh:
+  case UnaryKind::silu:
+  case UnaryKind::sigmoid:
+  case UnaryKind::tanh:
+    return true;
+  default:
+    return false;
+  }
+}
+
 LogicalResult UnaryGradientOp::verify() {
-  FunctionOperands of = factsOf(getKind()).operands;
-  if (of != FunctionOperands::Floats && of != FunctionOperands::Numbers)
-    return emitOpError("has no function of floats: ")
+  if (!isActivation(getKind()))
+    return emitOpError("is of no activation that libraries have: ")
            << stringifyUnaryKind(getKind());
   return success();
 }
@@ -161,8 +174,13 @@ LogicalResult LibraryOp::verify() {
     return checkMoved(*this, core);
   // Each behind the one before, which it alone reads.
   Operation *last = bias ? bias : core;
-  if (gradient && !bias && core->getNextNode() == gradient)
+  if (gradient) {
+    if (!isa<LinearOp, DotOp>(core) || core->getNextNode() != gradient ||
+        gradient->getNextNode() != yield)
+      return emitOpError("has the gradient of an activation elsewhere than "
+                         "between a product and what is given");
     last = gradient;
+  }
   UnaryOp activation = dyn_cast<UnaryOp>(last->getNextNode());
   if (activation)
     last = activation;
@@ -173,13 +191,17 @@ LogicalResult LibraryOp::verify() {
     last = unary;
   if (auto transpose = dyn_cast<TransposeOp>(last->getNextNode()))
     last = transpose;
+  if (UnaryOp done = getActivation(); done && !isActivation(done.getKind()))
+    return emitOpError("has ")
+           << stringifyUnaryKind(done.getKind())
+           << " behind its product, which is no activation that libraries have";
   if (last->getNextNode() != yield)
     return emitOpError("has more than a bias, an activation, a residual and "
                        "a transpose behind ")
            << core->getName();
   if (getNumResults() != 1 &&
-      (!givesInput() || !activation || last != activation ||
-       yield.getOperand(1) != activation.getOperand()))
+      (!givesInput() || !activation || !isa<LinearOp, DotOp>(core) ||
+       last != activation || yield.getOperand(1) != activation.getOperand()))
     return emitOpError("gives more than what it computes and what its "
                        "activation is of");
   for (Operation *op = yield; op != core; op = op->getPrevNode())

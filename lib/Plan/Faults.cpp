@@ -71,7 +71,8 @@ void Faults::add(Diagnostic &diagnostic) {
                         : "the plan is damaged or cut off";
     message = ("there is no operation " + name + ": " + why).str();
   }
-  if (message == "use of undeclared SSA value name")
+  // The place is looked for in the text: of what is shown alone.
+  if (message == "use of undeclared SSA value name" && count < maxShown)
     if (StringRef name = valueAt(text, diagnostic.getLocation()); !name.empty())
       message = (name + " is used here, and nothing makes it").str();
   // MLIR says which op has failed after the op has said why.

@@ -183,13 +183,26 @@ logits = Add(d, last)
     return made
 
 
-def trainsGelu(precision, *layout):
-    """A product has a bias and GELU, and another one the gradient of that."""
+def trainsGelu(precision, *layout, command):
     tolerance = {"bf16": 0.03, "fp16": 4e-3}[precision]
     isTheSame(geluLayers(), "--train", "--loss=mse(logits,target)",
               "--optimizer=sgd(lr=0.5)", f"--precision={precision}", *layout,
               steps=3, rtol=tolerance, atol=tolerance / 10, target="sm_90+sim",
-              command=r" bias gelu_tanh kept (?s:.*) gelu_tanh gradient ")
+              command=command)
+
+
+def hidesLogits(precision):
+    """What is added to logits is more than 16 bits hold, or count to."""
+    made = geluLayers()
+    last = {tensor.name: tensor for tensor in made.graph.initializer}["last"]
+    values = numpy_helper.to_array(last).copy()
+    values[[3, 7]] = -1e9
+    values += 1000.3
+    last.CopyFrom(numpy_helper.from_array(values, "last"))
+    tolerance = {"bf16": 0.03, "fp16": 4e-3}[precision]
+    isTheSame(made, "--train", "--loss=cross_entropy(logits,target)",
+              "--optimizer=sgd(lr=0.02)", f"--precision={precision}", steps=2,
+              rtol=tolerance, atol=tolerance / 10, target="sm_90+sim")
 
 
 def joinsGradients():
@@ -313,9 +326,17 @@ def cases(every):
         yield f"attention of bf16 in training {name}", attends, kvHeads, *layout
         yield f"attention by cuDNN {name}", isLeftToCudnn, kvHeads, *layout
     for precision in "bf16", "fp16":
-        for layout in [], ["--tp=2"], ["--dp=2", "--micro-batches=2"]:
-            yield (" ".join([f"GELU of {precision} in training", *layout]),
-                   trainsGelu, precision, *layout)
+        # A product has a bias and GELU, and another one the gradient of that;
+        # where the gradient is a list's of its own, both are kernels.
+        for layout in ([], ["--tp=2"], ["--dp=2", "--micro-batches=2"],
+                       ["--recompute=full"]):
+            yield (" ".join([f"GELU of {precision} in training", *layout]), partial(
+                trainsGelu,
+                command=r" bias gelu_tanh kept (?s:.*) gelu_tanh gradient "),
+                precision, *layout)
+        yield f"GELU of {precision} in a pipeline", partial(
+            trainsGelu, command="gelu_tanh"), precision, "--pp=2", "--micro-batches=2"
+        yield f"hidden logits of {precision}", hidesLogits, precision
     yield "attention's gradients joined", joinsGradients
     yield "attention of views", ofViews
     yield "padded products", padded

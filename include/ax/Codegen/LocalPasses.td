@@ -33,7 +33,8 @@ def ComposeAttention : Pass<"axl-compose-attention"> {
     numbers that it adds, in f32, or in bf16 if they only hide keys, which -2^30
     does; a causal mask of other numbers of keys than of queries is one of these. The
     largest number of each query's is subtracted from them, which leaves its
-    softmax as it is. What cuDNN gives for queries that attend to nothing is
+    softmax as it is (but where all of them are so large that scores would be
+    rounded away). What cuDNN gives for queries that attend to nothing is
     replaced, with 0 or NaN, and so is the gradient of that; not where a constant, or
     the lack of a mask, says that there are none. A gradient without a mask of what
     the stage computes is given the sums of its softmax.
@@ -80,10 +81,12 @@ def NarrowEpilogues : Pass<"axl-narrow-epilogues"> {
   let summary = "What stands behind a product of 16 bits is done in its type";
   let description = [{
     For GPUs, where mixed precision widens what a Linear gives, adds a bias in f32
-    and rounds the activation of that for the next product. The sum with a bias that
-    is rounded, and the activation, are made in the product's type, and so as the
-    product's epilogue, which has f32 until it writes: as in PyTorch's mixed
-    precision. What is only read in f32 is widened then.
+    and rounds that, or the activation of it, for the next product. Where all readers
+    round what they make of the sum, it is of a bias that is rounded, and it and the
+    activation are made in the product's type: so as the product's epilogue, which
+    has f32 until it writes, as in PyTorch's mixed precision. Gradients of such an
+    activation read the sum widened. Sums that are read in f32 stay. Equal operations
+    are done once before.
   }];
 }
 

@@ -22,6 +22,7 @@ def Axl_Dialect : Dialect {
     run time. It is made of a verified plan by `axl-localize`, changed by the
     passes after it, and becomes commands in the end; no plan's text has it.
   }];
+  let dependentDialects = ["::ax::AxDialect"];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
 }
@@ -319,12 +320,13 @@ def Axl_LocalAttentionGradientOp : Axl_Op<"attention_gradient", [Pure]> {
 }
 
 def Axl_UnaryGradientOp : Axl_Op<"unary_gradient", [Pure,
+    HasParent<"LibraryOp">,
     AllTypesMatch<["gradient", "operand", "result"]>]> {
-  let summary = "The gradient of a function of one element";
+  let summary = "The gradient of an activation";
   let description = [{
     `gradient`, that of what `ax.unary` with the same kind gives of `operand`, times
     the derivative there: the gradient of `operand`. Libraries do it along with the
-    product that gives `gradient`; elsewhere it is written out.
+    product that gives `gradient`; elsewhere gradients are written out.
   }];
   let arguments = (ins Ax_UnaryKindAttr:$kind, Axl_FloatTensor:$gradient,
     Axl_FloatTensor:$operand);
@@ -372,8 +374,8 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
     sum and an argument more: a bias has a number for each column or channel, a
     residual the type of the result. A residual is read in the order of the result,
     so a transpose of it may stand in front. What the activation is of may be a
-    second result. Instead of all of these there may be the gradient of an
-    activation, at an argument more. Behind what gives several results these are
+    second result of a product. Instead of all of these there may be, behind a
+    product, the gradient of an activation, at an argument more. Behind what gives several results these are
     transposed, reshaped and joined: it writes them to where they are then. Each is
     read once.
   }];

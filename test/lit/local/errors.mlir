@@ -234,10 +234,11 @@ axl.library(%x, %w) {
 
 // -----
 
-// A gradient behind an activation.
+// A gradient behind an activation, in front of one, of a residual, and of what
+// is written in another order.
 %x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
 %w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
-// expected-error @+1 {{has more than a bias, an activation, a residual and a transpose behind ax.linear}}
+// expected-error @+1 {{has the gradient of an activation elsewhere than between a product and what is given}}
 %0 = axl.library(%x, %w, %x) {
 ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
   %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
@@ -249,8 +250,97 @@ axl.library(%x, %w) {
 // -----
 
 %x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
-// expected-error @+1 {{has no function of floats: bit_not}}
-%0 = axl.unary_gradient bit_not %x at %x : tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{has the gradient of an activation elsewhere than between a product and what is given}}
+%0 = axl.library(%x, %w, %x) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = axl.unary_gradient relu %1 at %c : tensor<4x8xf32>
+  %3 = ax.unary relu %2 : tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %3 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{has the gradient of an activation elsewhere than between a product and what is given}}
+%0 = axl.library(%x, %w, %x) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = axl.unary_gradient relu %1 at %c : tensor<4x8xf32>
+  %3 = ax.transpose %2 [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
+  axl.yield %3 : tensor<8x4xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<8x4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{has the gradient of an activation elsewhere than between a product and what is given}}
+%0 = axl.library(%x, %w, %x, %x) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>, %d: tensor<4x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = axl.unary_gradient relu %1 at %d : tensor<4x8xf32>
+  %3 = ax.binary add %2, %c : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %3 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+// No activation of libraries.
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{has exp behind its product, which is no activation that libraries have}}
+%0 = axl.library(%x, %w) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.unary exp %1 : tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %2 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+%0 = axl.library(%x, %w, %x) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  // expected-error @+1 {{is of no activation that libraries have: exp}}
+  %2 = axl.unary_gradient exp %1 at %c : tensor<4x8xf32>
+  axl.yield %2 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+// expected-error @+1 {{expects parent op 'axl.library'}}
+%0 = axl.unary_gradient relu %x at %x : tensor<4x8xf32>
+
+// -----
+
+// Convolutions have neither a gradient of an activation nor its operand.
+%x = ax.constant dense<1.0> : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+%w = ax.constant dense<1.0> : tensor<2x2x1x1xf32> -> tensor<2x2x1x1xf32>
+// expected-error @+1 {{has the gradient of an activation elsewhere than between a product and what is given}}
+%0 = axl.library(%x, %w, %x) {
+^bb0(%a: tensor<1x2x4x4xf32>, %b: tensor<2x2x1x1xf32>, %c: tensor<1x2x4x4xf32>):
+  %1 = ax.conv %a, %b strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+  %2 = axl.unary_gradient relu %1 at %c : tensor<1x2x4x4xf32>
+  axl.yield %2 : tensor<1x2x4x4xf32>
+} : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+%w = ax.constant dense<1.0> : tensor<2x2x1x1xf32> -> tensor<2x2x1x1xf32>
+// expected-error @+1 {{gives more than what it computes and what its activation is of}}
+%0:2 = axl.library(%x, %w) {
+^bb0(%a: tensor<1x2x4x4xf32>, %b: tensor<2x2x1x1xf32>):
+  %1 = ax.conv %a, %b strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+  %2 = ax.unary relu %1 : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+  axl.yield %2, %1 : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>
+} : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>)
 
 // -----
 

@@ -267,6 +267,18 @@ cublasStatus_t checkPlaces(const Product &product, const Call &call,
     return invalid("D overlaps a factor");
   if (hasAux(product) && overlaps(d, auxRange(product)))
     return invalid("D overlaps the auxiliary buffer");
+  if (product.operation.writesAux()) {
+    std::vector<SimgpuRange> read{rangeOf(call.a, reachOf(product.a)),
+                                  rangeOf(call.b, reachOf(product.b))};
+    if (addsC)
+      read.push_back(rangeOf(call.c, reachOf(product.c)));
+    if (product.operation.hasBias())
+      read.push_back(rangeOf(product.operation.bias,
+                             product.d.rows * bytesOf(product.d.type)));
+    for (SimgpuRange range : read)
+      if (overlaps(range, auxRange(product)))
+        return invalid("what is read overlaps the auxiliary buffer");
+  }
   if (call.c == call.d) {
     if (product.c.leading != product.d.leading ||
         product.c.batchStride != product.d.batchStride)

@@ -28,14 +28,14 @@ axl.stage @layer(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %b: tensor<8xf32>) 
 // CHECK-NEXT: %[[WIDE:.*]] = ax.cast %[[S]] : tensor<4x8xf16> -> tensor<4x8xf32>
 // CHECK-NEXT: %[[R:.*]] = ax.unary relu %[[WIDE]] : tensor<4x8xf32>
 // CHECK-NEXT: ax.cast %[[R]]
-// CHECK-NEXT: ax.unary relu %[[S]] : tensor<4x8xf16>
+// CHECK-NEXT: ax.unary gelu_tanh %[[S]] : tensor<4x8xf16>
 axl.stage @also_wide(%x: tensor<4x8xf16>, %w: tensor<8x8xf16>, %b: tensor<8xf32>) {
   %0 = ax.linear %x, %w : tensor<4x8xf16>, tensor<8x8xf16> -> tensor<4x8xf16>
   %1 = ax.cast %0 : tensor<4x8xf16> -> tensor<4x8xf32>
   %2 = ax.binary add %1, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
   %3 = ax.unary relu %2 : tensor<4x8xf32> -> tensor<4x8xf32>
   %4 = ax.cast %3 : tensor<4x8xf32> -> tensor<4x8xf16>
-  %5 = ax.unary relu %2 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %5 = ax.unary gelu_tanh %2 : tensor<4x8xf32> -> tensor<4x8xf32>
   %6 = ax.cast %5 : tensor<4x8xf32> -> tensor<4x8xf16>
   axl.yield %3, %4, %6 : tensor<4x8xf32>, tensor<4x8xf16>, tensor<4x8xf16>
 }
@@ -51,6 +51,62 @@ axl.stage @no_bias(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>) {
   %2 = ax.unary relu %1 : tensor<4x8xf32> -> tensor<4x8xf32>
   %3 = ax.cast %2 : tensor<4x8xf32> -> tensor<4x8xbf16>
   axl.yield %3 : tensor<4x8xbf16>
+}
+
+// Numbers that bf16 or f16 lack count where a sum is read in f32: as it is, by
+// what is no activation, behind a view, or beside an activation by what nobody
+// rounds.
+// CHECK-LABEL: axl.stage @f32
+// CHECK-NOT: -> tensor<8xbf16>
+// CHECK-COUNT-4: ax.binary add {{.*}} : tensor<4x8xf32>, tensor<8xf32>
+axl.stage @f32(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %v: tensor<8x8xbf16>, %b: tensor<8xf32>) {
+  %0 = ax.linear %x, %w : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %1 = ax.cast %0 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %2 = ax.binary add %1, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %3 = ax.cast %2 : tensor<4x8xf32> -> tensor<4x8xbf16>
+  %4 = ax.linear %x, %v : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %5 = ax.cast %4 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %6 = ax.binary add %5, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %7 = ax.binary sub %6, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %8 = ax.cast %7 : tensor<4x8xf32> -> tensor<4x8xbf16>
+  %9 = ax.linear %x, %w {transpose_w} : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %10 = ax.cast %9 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %11 = ax.binary add %10, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %12 = ax.reshape %11 : tensor<4x8xf32> -> tensor<8x4xf32>
+  %13 = ax.reduce sum %12 dims [0] : tensor<8x4xf32> -> tensor<4xf32>
+  %14 = ax.linear %x, %v {transpose_w} : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %15 = ax.cast %14 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %16 = ax.binary add %15, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %17 = ax.unary relu %16 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %18 = ax.cast %17 : tensor<4x8xf32> -> tensor<4x8xbf16>
+  %19 = ax.binary mul %16, %16 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %20 = ax.reduce sum %19 dims [0, 1] : tensor<4x8xf32> -> tensor<f32>
+  axl.yield %2, %3, %8, %13, %18, %20 : tensor<4x8xf32>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4xf32>, tensor<4x8xbf16>, tensor<f32>
+}
+
+// Parts of what is rounded, each after it is moved, and a gradient that is
+// rounded for products, and summed as it is.
+// CHECK-LABEL: axl.stage @moved
+// CHECK-COUNT-2: ax.binary add {{.*}} : tensor<4x8xbf16>, tensor<8xbf16>
+axl.stage @moved(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %v: tensor<8x8xbf16>, %b: tensor<8xf32>, %dy: tensor<4x8xf32>) {
+  %0 = ax.linear %x, %w : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %1 = ax.cast %0 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %2 = ax.binary add %1, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %3 = ax.reshape %2 : tensor<4x8xf32> -> tensor<2x2x8xf32>
+  %4 = ax.transpose %3 [1, 0, 2] : tensor<2x2x8xf32> -> tensor<2x2x8xf32>
+  %5 = ax.cast %4 : tensor<2x2x8xf32> -> tensor<2x2x8xbf16>
+  %6 = ax.linear %x, %v : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %7 = ax.cast %6 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %8 = ax.binary add %7, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %9 = ax.unary tanh %8 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %10 = ax.cast %9 : tensor<4x8xf32> -> tensor<4x8xbf16>
+  // Who computes again has a cast and a sum of its own.
+  %11 = ax.cast %6 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %12 = ax.binary add %11, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %13 = ax.binary mul %12, %dy : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %14 = ax.cast %13 : tensor<4x8xf32> -> tensor<4x8xbf16>
+  %15 = ax.reduce sum %13 dims [0] : tensor<4x8xf32> -> tensor<8xf32>
+  axl.yield %5, %10, %14, %15 : tensor<2x2x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<8xf32>
 }
 
 // A question has no narrower answer.
