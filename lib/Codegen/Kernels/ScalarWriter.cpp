@@ -118,7 +118,16 @@ Value ScalarWriter::both(Value condition, Value other) {
   return arith::AndIOp::create(b, loc, condition, other);
 }
 Value ScalarWriter::select(Value condition, Value x, Value y) {
-  return arith::SelectOp::create(b, loc, condition, x, y);
+  // Where processors have no bf16, LLVM 22 widens what is chosen, and narrows
+  // it by a function that nobody links in.
+  Type type = x.getType();
+  bool asBits = type.isBF16() && bf16 == Bf16::Integers;
+  if (asBits) {
+    x = toStorage(b, x, type);
+    y = toStorage(b, y, type);
+  }
+  Value chosen = arith::SelectOp::create(b, loc, condition, x, y);
+  return asBits ? fromStorage(b, chosen, type) : chosen;
 }
 
 Value ScalarWriter::wide(Value index) {
