@@ -3,6 +3,7 @@
 #include "ax/Cost/Epilogue.h"
 
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/Activations.h"
 #include "ax/Dialect/Tensors.h"
 
 using namespace mlir;
@@ -59,19 +60,7 @@ Operation *Epilogue::getPlace() const { return residual ? residual : bias; }
 // Devices' libraries
 //===----------------------------------------------------------------------===//
 
-static bool isActivation(UnaryOp op) {
-  switch (op.getKind()) {
-  case UnaryKind::relu:
-  case UnaryKind::gelu:
-  case UnaryKind::gelu_tanh:
-  case UnaryKind::silu:
-  case UnaryKind::sigmoid:
-  case UnaryKind::tanh:
-    return true;
-  default:
-    return false;
-  }
-}
+static bool isActivation(UnaryOp op) { return ax::isActivation(op.getKind()); }
 
 /// What no library does: more than a bias behind a transposed convolution, and
 /// anything with a sum in f32, which is for others to round.

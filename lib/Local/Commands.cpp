@@ -1,5 +1,6 @@
 //===- Commands.cpp - Kernels and library calls ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ax/Dialect/Activations.h"
 #include "ax/Local/Local.h"
 #include "ax/Local/Strides.h"
 
@@ -36,21 +37,6 @@ LogicalResult FusionOp::verify() {
 //===----------------------------------------------------------------------===//
 // UnaryGradientOp
 //===----------------------------------------------------------------------===//
-
-/// What libraries do behind a product.
-static bool isActivation(UnaryKind kind) {
-  switch (kind) {
-  case UnaryKind::relu:
-  case UnaryKind::gelu:
-  case UnaryKind::gelu_tanh:
-  case UnaryKind::silu:
-  case UnaryKind::sigmoid:
-  case UnaryKind::tanh:
-    return true;
-  default:
-    return false;
-  }
-}
 
 LogicalResult UnaryGradientOp::verify() {
   if (!isActivation(getKind()))
