@@ -134,11 +134,14 @@ struct JoinActivationsPass
     bool isDone = library && (library.getActivation() || library.getResidual());
     if (isDone || product->getResult(0).hasOneUse())
       return {};
+    // Of several the first: another one is computed again.
+    UnaryOp first;
     for (Operation *user : product->getUsers())
       if (auto activation = dyn_cast<UnaryOp>(user);
-          activation && activation.getKind() == trainedKind)
-        return activation;
-    return {};
+          activation && activation.getKind() == trainedKind &&
+          (!first || activation->isBeforeInBlock(first)))
+        first = activation;
+    return first;
   }
 
   static void giveBoth(Operation *product, UnaryOp activation) {

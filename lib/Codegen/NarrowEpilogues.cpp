@@ -52,12 +52,13 @@ class Readers {
 public:
   explicit Readers(Type narrow) : narrow(narrow) {}
 
-  /// Whether all that is made of `sum` is rounded to that type.
-  bool areRounding(Value sum) {
+  /// Whether all that is made of equal sums is rounded to that type.
+  bool areRounding(ArrayRef<BinaryOp> sums) {
     SmallVector<Operation *> others;
     bool isActivated = false;
-    if (!sortReaders(sum, others, isActivated))
-      return false;
+    for (BinaryOp sum : sums)
+      if (!sortReaders(sum, others, isActivated))
+        return false;
     return others.empty() ||
            (isActivated && llvm::all_of(others, [&](Operation *op) {
               return endsRounded(op);
@@ -139,11 +140,28 @@ struct NarrowEpiloguesPass
       return;
     Value wide = widened.getResult();
     Readers readers(elementType(linear.getResult()));
-    if (auto sum = onlyReader<BinaryOp>(wide))
-      if (Value bias = biasOf(sum, wide);
-          bias && readers.areRounding(sum.getResult()))
-        wide = addNarrow(linear, sum, bias);
+    SmallVector<BinaryOp> sums = findSums(wide);
+    if (!sums.empty() && readers.areRounding(sums))
+      wide = addNarrow(linear, sums, biasOf(sums.front(), wide));
     narrowActivations(wide, readers);
+  }
+
+  /// All that read `wide`, in order, if each adds the same bias: where
+  /// something is computed again, there are several.
+  static SmallVector<BinaryOp> findSums(Value wide) {
+    SmallVector<BinaryOp> sums;
+    Value bias;
+    for (Operation *user : wide.getUsers()) {
+      auto sum = dyn_cast<BinaryOp>(user);
+      Value added = sum ? biasOf(sum, wide) : Value();
+      if (!added || (bias && added != bias))
+        return {};
+      bias = added;
+      sums.push_back(sum);
+    }
+    llvm::sort(sums,
+               [](BinaryOp a, BinaryOp b) { return a->isBeforeInBlock(b); });
+    return sums;
   }
 
   /// A number for each column; null where `sum` adds something else.
@@ -155,9 +173,10 @@ struct NarrowEpiloguesPass
     return fits ? added : Value();
   }
 
-  /// Returns the sum that is made in the product's type, as f32.
-  static Value addNarrow(LinearOp linear, BinaryOp sum, Value bias) {
+  /// Returns the sum that is made in the product's type, once, as f32.
+  static Value addNarrow(LinearOp linear, ArrayRef<BinaryOp> sums, Value bias) {
     // What there is from the beginning is rounded there, all biases together.
+    BinaryOp sum = sums.front();
     OpBuilder builder(sum);
     if (isa<BlockArgument>(bias))
       builder.setInsertionPointToStart(sum->getBlock());
@@ -169,7 +188,8 @@ struct NarrowEpiloguesPass
     auto added = BinaryOp::create(builder, loc, type, BinaryKind::add,
                                   linear.getResult(), rounded);
     auto wide = CastOp::create(builder, loc, sum.getType(), added);
-    sum.getResult().replaceAllUsesWith(wide);
+    for (BinaryOp replaced : sums)
+      replaced.getResult().replaceAllUsesWith(wide);
     return wide;
   }
 
@@ -184,6 +204,8 @@ struct NarrowEpiloguesPass
       auto rounded =
           UnaryOp::create(builder, activation.getLoc(), narrow.getType(),
                           activation.getKind(), narrow);
+      // One that is computed again stays so.
+      rounded->setDiscardableAttrs(activation->getDiscardableAttrDictionary());
       for (Operation *reader :
            llvm::make_early_inc_range(activation->getUsers()))
         reader->getResult(0).replaceAllUsesWith(rounded);

@@ -88,6 +88,9 @@ axl.stage @f32(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %v: tensor<8x8xbf16>,
 // rounded for products, and summed as it is.
 // CHECK-LABEL: axl.stage @moved
 // CHECK-COUNT-2: ax.binary add {{.*}} : tensor<4x8xbf16>, tensor<8xbf16>
+// CHECK-NOT: ax.binary add
+// CHECK: ax.unary tanh %[[S:[0-9]+]] : tensor<4x8xbf16>
+// CHECK: ax.unary tanh %[[S]] {recomputed} : tensor<4x8xbf16>
 axl.stage @moved(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %v: tensor<8x8xbf16>, %b: tensor<8xf32>, %dy: tensor<4x8xf32>) {
   %0 = ax.linear %x, %w : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
   %1 = ax.cast %0 : tensor<4x8xbf16> -> tensor<4x8xf32>
@@ -102,11 +105,13 @@ axl.stage @moved(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %v: tensor<8x8xbf16
   %10 = ax.cast %9 : tensor<4x8xf32> -> tensor<4x8xbf16>
   // Who computes again has a cast and a sum of its own.
   %11 = ax.cast %6 : tensor<4x8xbf16> -> tensor<4x8xf32>
-  %12 = ax.binary add %11, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %12 = ax.binary add %11, %b {recomputed} : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %16 = ax.unary tanh %12 {recomputed} : tensor<4x8xf32> -> tensor<4x8xf32>
+  %17 = ax.cast %16 : tensor<4x8xf32> -> tensor<4x8xbf16>
   %13 = ax.binary mul %12, %dy : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
   %14 = ax.cast %13 : tensor<4x8xf32> -> tensor<4x8xbf16>
   %15 = ax.reduce sum %13 dims [0] : tensor<4x8xf32> -> tensor<8xf32>
-  axl.yield %5, %10, %14, %15 : tensor<2x2x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<8xf32>
+  axl.yield %5, %10, %14, %15, %17 : tensor<2x2x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<8xf32>, tensor<4x8xbf16>
 }
 
 // A question has no narrower answer.
