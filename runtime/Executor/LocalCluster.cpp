@@ -8,12 +8,19 @@
 #include "Watchdog.h"
 
 #include "ax/Runtime/Agreement.h"
+#include "ax/Runtime/LeftThreads.h"
 #include "ax/Support/Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 
+#include <atomic>
+
 namespace ax::rt {
+
+static std::atomic<bool> areThreadsLeft{false};
+
+bool wereThreadsLeft() { return areThreadsLeft; }
 
 llvm::Error LocalCluster::start() {
   llvm::Error error = prepare();
@@ -201,6 +208,8 @@ LocalCluster::~LocalCluster() {
   }
   if (watchdog.joinable())
     watchdog.join();
+  if (!ended)
+    areThreadsLeft = true;
   for (std::thread &thread : threads)
     ended ? thread.join() : thread.detach();
   // Devices may still do what they were given, with memory of any rank.

@@ -7,12 +7,15 @@
 #include "SameRun.h"
 
 #include "ax/Runtime/Agreement.h"
+#include "ax/Runtime/LeftThreads.h"
 #include "ax/Session/Job.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Process.h"
 #include "ax/Support/Stack.h"
 
 #include <csignal>
+#include <cstdio>
+#include <unistd.h>
 
 using namespace ax;
 using Clock = std::chrono::steady_clock;
@@ -124,6 +127,12 @@ int ax::runMain(int argc, char **argv, const Toolkit &toolkit) {
   setUpProcess(toolkit.name);
   // Who asks for flight records that are not kept ends nothing by that.
   std::signal(SIGUSR2, SIG_IGN);
-  return runWithLargeStacks(toolkit.name,
-                            [&] { return runTool(argc, argv, toolkit); });
+  int code = runWithLargeStacks(toolkit.name,
+                                [&] { return runTool(argc, argv, toolkit); });
+  if (!rt::wereThreadsLeft())
+    return code;
+  llvm::outs().flush();
+  llvm::errs().flush();
+  std::fflush(nullptr);
+  ::_exit(code);
 }
