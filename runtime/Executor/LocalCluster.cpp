@@ -14,13 +14,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 
-#include <atomic>
-
 namespace ax::rt {
-
-static std::atomic<bool> areThreadsLeft{false};
-
-bool wereThreadsLeft() { return areThreadsLeft; }
 
 llvm::Error LocalCluster::start() {
   llvm::Error error = prepare();
@@ -209,7 +203,7 @@ LocalCluster::~LocalCluster() {
   if (watchdog.joinable())
     watchdog.join();
   if (!ended)
-    areThreadsLeft = true;
+    noteThreadsLeft();
   for (std::thread &thread : threads)
     ended ? thread.join() : thread.detach();
   // Devices may still do what they were given, with memory of any rank.

@@ -147,6 +147,19 @@ TEST_F(ProductRefusals, OperandsOfEightBitsAreAligned) {
                            "aligned to 16 bytes");
 }
 
+TEST_F(ProductRefusals, WhatIsKeptOfAnActivationIsAligned) {
+  ProductRunner runner;
+  MatmulDesc desc = makeProduct(DType::BF16, {}, 8, 16, 24);
+  desc.activation = Activation::GeluTanh;
+  desc.form = ActivationForm::ValueAndInput;
+  desc.input = desc.c;
+  std::vector<ViewData> data = randomArguments(desc);
+  ErrorDescription error = describeError(runner.run(desc, data, /*shift=*/1));
+  EXPECT_EQ(error.code, ExitCode::RunFailed);
+  EXPECT_EQ(error.message,
+            "what is put into an activation is not aligned to 16 bytes");
+}
+
 TEST_F(ProductRefusals, EightBitsByCard) {
   MatmulDesc inner =
       makeFloat8Product(DType::F8E4M3FN, DType::F8E5M2, 16, 16, 16);

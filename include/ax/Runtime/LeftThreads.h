@@ -10,6 +10,7 @@ namespace ax::rt {
 /// ends with a process, as libraries' code that was made at run time, would be
 /// taken from under it.
 bool wereThreadsLeft();
+void noteThreadsLeft();
 
 } // namespace ax::rt
 

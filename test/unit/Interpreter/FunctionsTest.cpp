@@ -1,8 +1,10 @@
 //===- FunctionsTest.cpp - Functions of numbers ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ax/Interpreter/Functions.h"
+#include "InterpreterTestSupport.h"
+
 #include "ax/Dialect/Ax.h"
+#include "ax/Interpreter/Functions.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -27,5 +29,44 @@ TEST(Functions, AreWhatTheyAreComposedFor) {
     expect(UnaryKind::relu, std::fmax(x, 0));
     expect(UnaryKind::sign, x == 0 ? x : std::copysign(1, x));
     expect(UnaryKind::round, std::nearbyint(x));
+  }
+}
+
+/// Beside differences.
+TEST(Functions, GradientsOfActivations) {
+  const std::vector<double> at{-2.1, -0.3, 0.4, 1.7}, dy{1, -2, 0.5, 3};
+  const Shape shape{1, 4};
+  std::vector<double> one(16);
+  for (size_t i = 0; i < one.size(); i += 5)
+    one[i] = 1;
+  for (UnaryKind kind :
+       {UnaryKind::relu, UnaryKind::gelu, UnaryKind::gelu_tanh, UnaryKind::silu,
+        UnaryKind::tanh, UnaryKind::sigmoid}) {
+    std::string name = stringifyUnaryKind(kind).str();
+    HostTensor got =
+        interpreter::run(R"(
+      %r = axl.library(%x0, %x1, %x2) {
+      ^bb0(%a: tensor<1x4xf64>, %b: tensor<4x4xf64>, %c: tensor<1x4xf64>):
+        %0 = ax.linear %a, %b
+            : tensor<1x4xf64>, tensor<4x4xf64> -> tensor<1x4xf64>
+        %1 = axl.unary_gradient )" +
+                             name +
+                             R"( %0 at %c : tensor<1x4xf64>
+        axl.yield %1 : tensor<1x4xf64>
+      } : (tensor<1x4xf64>, tensor<4x4xf64>, tensor<1x4xf64>)
+          -> tensor<1x4xf64>)",
+                         {HostTensor::fromValues<double>(shape, dy),
+                          HostTensor::fromValues<double>({4, 4}, one),
+                          HostTensor::fromValues<double>(shape, at)},
+                         "tensor<1x4xf64>");
+    ASSERT_EQ(got.getShape(), shape);
+    interpreter::UnaryFn function = interpreter::unaryFunction(kind);
+    constexpr double step = 1e-6;
+    for (size_t i = 0; i < at.size(); ++i)
+      EXPECT_NEAR(got.getDouble(static_cast<int64_t>(i)),
+                  dy[i] * (function(at[i] + step) - function(at[i] - step)) /
+                      (2 * step),
+                  1e-8)
+          << name << " at " << at[i];
   }
 }
