@@ -26,11 +26,12 @@ low = Trilu<upper=0>(n)
 largest = ReduceMax(n, axes)
 sorted, order = TopK(n, three)
 hot = OneHot(places, depth, both)
+whole = Cast<to={kind}>(places)
 pair = Cast<to={kind}>(levels)
 both = Identity(pair)
 """
 NAMES = ["where", "least", "most", "half", "slope", "sign", "padded", "turned",
-         "joined", "picked", "low", "largest", "sorted", "hot"]
+         "joined", "picked", "low", "largest", "sorted", "hot", "whole"]
 
 
 def chooses(kind):

@@ -391,10 +391,12 @@ Value emitCast(OpBuilder &b, Bf16 bf16, Value x, Type from, Type to) {
     return floatToInteger(
         b, isNarrowFloat(source) ? widen(b, bf16, x, source) : x, to);
   if (auto floatTarget = dyn_cast<FloatType>(target)) {
-    // Narrow integers are exact in f32, from where rounding happens once.
-    Type wide = isNarrowFloat(target) && source.getIntOrFloatBitWidth() <= 16
-                    ? b.getF32Type()
-                    : target;
+    // Narrow integers are exact in f32, from where rounding happens once. To
+    // bf16 LLVM goes by way of f32, too, and calls a function that nobody links
+    // in where processors have none.
+    bool byFloat = source.getIntOrFloatBitWidth() <= 16 ||
+                   (target.isBF16() && bf16 == Bf16::Integers);
+    Type wide = isNarrowFloat(target) && byFloat ? b.getF32Type() : target;
     Value y = ops.isUnsigned ? Value(arith::UIToFPOp::create(b, loc, wide, x))
                              : Value(arith::SIToFPOp::create(b, loc, wide, x));
     return wide == target ? y : narrow(b, bf16, y, target);

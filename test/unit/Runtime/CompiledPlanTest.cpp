@@ -219,10 +219,10 @@ TEST_F(CompiledPlanTest, Messages) {
   EXPECT_EQ(refused(other),
             "compiled plan '" + path + "' is damaged: its checksum is another");
   other = whole;
-  other.replace(other.find(" 7 "), 3, " 6 ");
+  other.replace(other.find(" 8 "), 3, " 7 ");
   EXPECT_EQ(refused(other), "compiled plan '" + path +
-                                "' is of version '6', and this program reads "
-                                "7: compile it again");
+                                "' is of version '7', and this program reads "
+                                "8: compile it again");
 }
 
 // A checksum that is right makes nothing sound.

@@ -129,7 +129,8 @@ TEST(Target, AllThatDoNotFitAreListed) {
   EXPECT_EQ(error.code, ExitCode::Unsupported);
   EXPECT_EQ(error.message,
             "is for 'sm_90', 'better' (with avx998, avx999), and the device "
-            "runs code for 'x86-64-v3': compile it with --target=x86-64-v3");
+            "runs code for 'x86-64-v3': compile it with --target=x86-64-v3, or "
+            "run it with --device=cuda");
 }
 
 } // namespace
