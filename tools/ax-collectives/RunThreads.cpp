@@ -35,9 +35,12 @@ llvm::Error ax::runThreads(CollectivesOptions options) {
       if (options.withPeer)
         own.peer = peers[rank].get();
       if (llvm::Error error = measureAll(comm, device, own)) {
+        {
+          std::lock_guard<std::mutex> lock(mutex);
+          failure = llvm::joinErrors(std::move(failure), std::move(error));
+        }
+        // Behind it, so that the cause is told before what it stops.
         comm.abort("another rank has failed");
-        std::lock_guard<std::mutex> lock(mutex);
-        failure = llvm::joinErrors(std::move(failure), std::move(error));
       }
     });
   for (std::thread &thread : threads)
