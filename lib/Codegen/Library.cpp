@@ -75,8 +75,18 @@ private:
       addGradientOperand();
   }
 
+  /// The strides of what is added to a product's result; -1 where nothing is.
+  SmallVector<int64_t> addResidual(int64_t rank, Contraction &contraction) {
+    Value added = getResidual();
+    if (!added)
+      return SmallVector<int64_t>(rank, -1);
+    contraction.hasResidual = true;
+    return SmallVector<int64_t>(argument(added).strides);
+  }
+
   void finish(Contraction &contraction, OpOperand &a, OpOperand &b,
               rt::MatmulDesc &matmul) {
+    matmul.hasResidual = contraction.hasResidual;
     contraction.needsMatrices = gpu;
     contraction.needsFloat8Rows = gpu && isFloat8(contraction.aType);
     ContractionFault fault;
@@ -116,22 +126,15 @@ private:
     rt::TensorDesc c = result();
     rt::MatmulDesc matmul;
     matmul.hasBias = addBias();
-    StridedView residual;
-    if (Value added = getResidual()) {
-      matmul.hasResidual = contraction.hasResidual = true;
-      residual = argument(added);
-    }
-    auto residualStride = [&](int64_t dim) {
-      return matmul.hasResidual ? residual.strides[dim] : -1;
-    };
+    SmallVector<int64_t> added = addResidual(c.getRank(), contraction);
     int64_t last = x.sizes.size() - 1;
     int64_t wk = linear.getTransposeW() ? 1 : 0;
     for (int64_t i = 0; i < last; ++i)
       contraction.m.push_back(
-          {x.sizes[i], x.strides[i], -1, c.strides[i], residualStride(i)});
+          {x.sizes[i], x.strides[i], -1, c.strides[i], added[i]});
     contraction.k.push_back({x.sizes[last], x.strides[last], w.strides[wk]});
-    contraction.n.push_back({w.sizes[1 - wk], -1, w.strides[1 - wk],
-                             c.strides[last], residualStride(last)});
+    contraction.n.push_back(
+        {w.sizes[1 - wk], -1, w.strides[1 - wk], c.strides[last], added[last]});
     addActivation(matmul);
     finish(contraction, linear.getXMutable(), linear.getWMutable(), matmul);
   }
@@ -144,20 +147,27 @@ private:
     contraction.bType = dtypeOf(dot.getRhs());
     contraction.resultType = dtypeOf(dot.getResult());
     rt::TensorDesc c = result();
+    SmallVector<int64_t> added = addResidual(c.getRank(), contraction);
     int64_t next = 0;
-    for (auto [l, r] : llvm::zip_equal(dot.getLhsBatch(), dot.getRhsBatch()))
-      contraction.batch.push_back(
-          {a.sizes[l], a.strides[l], b.strides[r], c.strides[next++]});
+    for (auto [l, r] : llvm::zip_equal(dot.getLhsBatch(), dot.getRhsBatch())) {
+      contraction.batch.push_back({a.sizes[l], a.strides[l], b.strides[r],
+                                   c.strides[next], added[next]});
+      ++next;
+    }
     for (int64_t i = 0, e = a.sizes.size(); i < e; ++i)
       if (!llvm::is_contained(dot.getLhsBatch(), i) &&
-          !llvm::is_contained(dot.getLhsContract(), i))
+          !llvm::is_contained(dot.getLhsContract(), i)) {
         contraction.m.push_back(
-            {a.sizes[i], a.strides[i], -1, c.strides[next++]});
+            {a.sizes[i], a.strides[i], -1, c.strides[next], added[next]});
+        ++next;
+      }
     for (int64_t i = 0, e = b.sizes.size(); i < e; ++i)
       if (!llvm::is_contained(dot.getRhsBatch(), i) &&
-          !llvm::is_contained(dot.getRhsContract(), i))
+          !llvm::is_contained(dot.getRhsContract(), i)) {
         contraction.n.push_back(
-            {b.sizes[i], -1, b.strides[i], c.strides[next++]});
+            {b.sizes[i], -1, b.strides[i], c.strides[next], added[next]});
+        ++next;
+      }
     for (auto [l, r] :
          llvm::zip_equal(dot.getLhsContract(), dot.getRhsContract()))
       contraction.k.push_back({a.sizes[l], a.strides[l], b.strides[r]});

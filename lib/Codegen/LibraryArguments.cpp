@@ -186,8 +186,10 @@ StridedView LibraryArguments::placeOf(Value made) {
 }
 
 Value LibraryArguments::getResidual() {
-  return library && library.getResidual() ? library.getResidualOperand().get()
-                                          : Value();
+  if (library && library.getResidual())
+    return library.getResidualOperand().get();
+  return library && library.getAccumulation() ? library.getSumOperand().get()
+                                              : Value();
 }
 
 rt::Activation LibraryArguments::getActivation() {

@@ -58,7 +58,8 @@ protected:
   /// Where the core writes a result of several.
   StridedView placeOf(mlir::Value made);
 
-  /// Null where there is none.
+  /// What the result is added to, a sum over micro-batches, too; null where
+  /// there is none.
   mlir::Value getResidual();
   rt::Activation getActivation();
   rt::ActivationForm getForm();

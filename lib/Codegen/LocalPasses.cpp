@@ -41,6 +41,7 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   // Behind that: what is widened twice is not kept from one to the other.
   passes.push_back(createWidenFactors({gpu, float8}));
   if (gpu) {
+    passes.push_back(createJoinAccumulation());
     passes.push_back(createSplitReductions());
     passes.push_back(createComputeWhereRead());
   }

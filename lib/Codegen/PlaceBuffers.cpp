@@ -149,6 +149,10 @@ private:
     if (auto library = dyn_cast<LibraryOp>(op);
         library && isa<ConvOp>(library.getCore()) && library.getResidual())
       operand = library.getResidualOperand().getOperandNumber();
+    // Where a product adds to a sum, it does so in its place.
+    else if (library && library.getAccumulation() &&
+             library.getSumOperand().get().hasOneUse())
+      return library.getSumOperand().getOperandNumber();
     return operand && canReplace(op->getOperand(*operand), result)
                ? operand
                : std::nullopt;

@@ -199,8 +199,27 @@ private:
         return ref.takeError();
       command.arguments.push_back(*ref);
     }
+    auto library = dyn_cast<LibraryOp>(op);
+    if (!library || !library.getAccumulation()) {
+      add(std::move(command), nameOf(op), bytesMoved(op), nodesOf(op));
+      return llvm::Error::success();
+    }
+    add(withoutResidual(command), nameOf(op),
+        bytesMoved(op) - byteSizeOf(op->getResult(0)), nodesOf(op));
+    commands.back().microBatches = rt::MicroBatches::First;
     add(std::move(command), nameOf(op), bytesMoved(op), nodesOf(op));
+    commands.back().microBatches = rt::MicroBatches::AllButFirst;
     return llvm::Error::success();
+  }
+
+  /// A product that starts the sum to which `command` adds.
+  static rt::LibraryCommand withoutResidual(rt::LibraryCommand command) {
+    auto &matmul = std::get<rt::MatmulDesc>(command.desc);
+    matmul.hasResidual = false;
+    matmul.residual = {};
+    // Behind the factors.
+    command.arguments.erase(command.arguments.begin() + 2);
+    return command;
   }
 
   llvm::Error emitReport(ReportFaultOp op) {

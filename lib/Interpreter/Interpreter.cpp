@@ -110,6 +110,14 @@ static llvm::Expected<Results> interpretBody(Block &block, Operands operands,
   return std::move(results->front());
 }
 
+/// The place's number along `axes`.
+static llvm::Expected<int64_t> indexAlong(AxesAttr axes, Operation *op,
+                                          const Place *place) {
+  if (!place)
+    return fault(op, "no place on a mesh is known");
+  return place->mesh->index(axes.resolve(*place->mesh), place->coordinates);
+}
+
 llvm::Expected<Results> interpret(Operation *op, Operands operands,
                                   const Place *place) {
   if (llvm::Error error = check(op, operands))
@@ -123,12 +131,19 @@ llvm::Expected<Results> interpret(Operation *op, Operands operands,
   if (isa<FusionOp, LibraryOp>(op))
     return interpretBody(op->getRegion(0).front(), operands, place);
   if (auto index = dyn_cast<AxisIndexOp>(op)) {
-    if (!place)
-      return fault(op, "no place on a mesh is known");
-    HostTensor number = emptyLike(index.getResult());
-    number.setInt(0, place->mesh->index(index.getAxes().resolve(*place->mesh),
-                                        place->coordinates));
-    return Results{number};
+    auto number = indexAlong(index.getAxes(), op, place);
+    if (!number)
+      return number.takeError();
+    HostTensor result = emptyLike(index.getResult());
+    result.setInt(0, *number);
+    return Results{result};
+  }
+  if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+    auto number = indexAlong(accumulate.getAxes(), op, place);
+    if (!number)
+      return number.takeError();
+    if (*number == 0)
+      return Results{operands[0]};
   }
   if (auto checked = dyn_cast<CheckIndicesOp>(op)) {
     auto indices = toIndices(operands[0], checked.getSizes());

@@ -92,6 +92,10 @@ UnaryGradientOp LibraryOp::getGradient() {
   return firstBehind<UnaryGradientOp>(getCore());
 }
 
+AccumulateOp LibraryOp::getAccumulation() {
+  return firstBehind<AccumulateOp>(getCore());
+}
+
 bool LibraryOp::givesInput() {
   return getCore()->getNumResults() == 1 && getNumResults() == 2;
 }
@@ -145,6 +149,9 @@ LogicalResult LibraryOp::verify() {
   UnaryGradientOp gradient = getGradient();
   if (gradient)
     read.push_back(gradient.getOperand());
+  AccumulateOp accumulation = getAccumulation();
+  if (accumulation)
+    read.push_back(accumulation.getSum());
   if (residual && residual.getRhs().getType() != residual.getType())
     return emitOpError("adds a residual of ")
            << residual.getRhs().getType() << " to " << residual.getType();
@@ -166,6 +173,13 @@ LogicalResult LibraryOp::verify() {
       return emitOpError("has the gradient of an activation elsewhere than "
                          "between a product and what is given");
     last = gradient;
+  }
+  if (accumulation) {
+    if (!isa<LinearOp, DotOp>(core) || core->getNextNode() != accumulation ||
+        accumulation->getNextNode() != yield)
+      return emitOpError("adds up micro-batches elsewhere than between a "
+                         "product and what is given");
+    last = accumulation;
   }
   UnaryOp activation = dyn_cast<UnaryOp>(last->getNextNode());
   if (activation)
@@ -192,7 +206,7 @@ LogicalResult LibraryOp::verify() {
                        "activation is of");
   for (Operation *op = yield; op != core; op = op->getPrevNode())
     if ((op->getNumOperands() != 1 && op != bias && op != residual &&
-         op != gradient && op != yield) ||
+         op != gradient && op != accumulation && op != yield) ||
         op->getOperand(0).getDefiningOp() != op->getPrevNode())
       return emitOpError("does not give what it computes");
   return success();

@@ -39,6 +39,18 @@ static void printAll(const std::vector<BufferRef> &refs,
                         [&](const BufferRef &ref) { print(ref, os); });
 }
 
+static const char *whenOf(const Command &command) {
+  switch (command.microBatches) {
+  case MicroBatches::All:
+    return "";
+  case MicroBatches::First:
+    return ", in the first micro-batch";
+  case MicroBatches::AllButFirst:
+    return ", in the other micro-batches";
+  }
+  return "";
+}
+
 namespace {
 struct Operands {
   const Program &program;
@@ -81,23 +93,29 @@ void ax::printListing(const Program &program, llvm::raw_ostream &os) {
         os << "  " << number << ": " << describe(program, stage, command)
            << " (";
         std::visit(Operands{program, os}, command.body);
-        os << ") " << command.name << '\n';
+        os << ") " << command.name << whenOf(command) << '\n';
       }
     }
   }
 }
 
+/// How many times a rank does it in a step.
+static int64_t timesOf(const Command &command, const CommandList &list,
+                       const Program &program) {
+  int64_t all = list.isOnceAStep ? 1 : program.mesh.numTimeSlices();
+  return command.microBatches == MicroBatches::All     ? all
+         : command.microBatches == MicroBatches::First ? 1
+                                                       : all - 1;
+}
+
 int64_t ax::countFlops(const Program &program) {
   int64_t flops = 0;
-  for (const StageProgram &stage : program.stages) {
-    for (const CommandList &list : stage.lists) {
-      int64_t once = 0;
+  for (const StageProgram &stage : program.stages)
+    for (const CommandList &list : stage.lists)
       for (const Command &command : list.commands)
         if (auto *library = std::get_if<LibraryCommand>(&command.body))
-          once += rt::countFlops(library->desc);
-      flops += once * static_cast<int64_t>(stage.ranks.size()) *
-               (list.isOnceAStep ? 1 : program.mesh.numTimeSlices());
-    }
-  }
+          flops += rt::countFlops(library->desc) *
+                   static_cast<int64_t>(stage.ranks.size()) *
+                   timesOf(command, list, program);
   return flops;
 }

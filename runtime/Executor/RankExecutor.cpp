@@ -159,8 +159,10 @@ llvm::Error RankExecutor::runAction(const Action &action, const Turn &turn) {
     return error;
   auto list = static_cast<size_t>(action.list);
   for (size_t i = firstStep[list]; i < firstStep[list + 1]; ++i)
-    if (llvm::Error error = runStep(static_cast<int32_t>(i), action.microBatch))
-      return error;
+    if (steps[i].command->isFor(action.microBatch))
+      if (llvm::Error error =
+              runStep(static_cast<int32_t>(i), action.microBatch))
+        return error;
   // What is sent lives as long as its list: only then others may have its
   // place.
   if (isSending[list] && !isOrdered())

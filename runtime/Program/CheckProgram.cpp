@@ -104,6 +104,10 @@ void Checker::checkStage(int32_t index) {
          stage->lists[static_cast<size_t>(list)].commands) {
       where = "stage '" + stage->name + "', '" + command.name + "': ";
       std::visit(*this, command.body);
+      // Others would not meet, or leave undone what is waited for.
+      require(command.microBatches == MicroBatches::All ||
+                  std::holds_alternative<LibraryCommand>(command.body),
+              "only a library's operation may be left out of micro-batches");
       if (!fault.empty())
         return;
     }

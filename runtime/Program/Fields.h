@@ -38,6 +38,9 @@ template <>
 inline constexpr int64_t count<PoolKind> =
     static_cast<int64_t>(PoolKind::MaxGradient) + 1;
 template <>
+inline constexpr int64_t count<MicroBatches> =
+    static_cast<int64_t>(MicroBatches::AllButFirst) + 1;
+template <>
 inline constexpr int64_t count<Role> = static_cast<int64_t>(Role::Correct) + 1;
 template <>
 inline constexpr int64_t count<Space> = static_cast<int64_t>(Space::Kept) + 1;
@@ -268,7 +271,7 @@ template <typename Archive>
 void visit(Archive &a, Command &command) {
   // 4 to 11: a body each.
   a(1, command.name), a(2, command.bytes), a(3, command.nodes);
-  a(4, command.body);
+  a(4, command.body), a(12, command.microBatches);
 }
 
 //===----------------------------------------------------------------------===//

@@ -191,6 +191,19 @@ def trainsGelu(precision, *layout, command):
               command=command)
 
 
+def addsUp(precision, layout):
+    """Products add to the gradients of the micro-batches before, where these
+    lie; of the first one they write them."""
+    tolerance = {"fp32": 2e-5, "bf16": 0.03}[precision]
+    isTheSame(geluLayers(), "--train", "--loss=mse(logits,target)",
+              "--optimizer=sgd(lr=0.5)", f"--precision={precision}",
+              "--micro-batches=4", *layout.split(), steps=3, rtol=tolerance,
+              atol=tolerance / 10, target="sm_90+sim",
+              command=r"(matmul [^\n]*)\((b\d+, b\d+), (b\d+)\)([^\n]*), in the "
+                      r"first [^\n]*\n *\d+: \1residual \(\2, \3, \3\)\4, in the "
+                      r"other micro-batches\n")
+
+
 def hidesLogits(precision):
     """What is added to logits is more than 16 bits hold, or count to."""
     made = geluLayers()
@@ -337,6 +350,10 @@ def cases(every):
         yield f"GELU of {precision} in a pipeline", partial(
             trainsGelu, command="gelu_tanh"), precision, "--pp=2", "--micro-batches=2"
         yield f"hidden logits of {precision}", hidesLogits, precision
+    for precision in "fp32", "bf16":
+        for layout in "", "--dp=2", "--tp=2", "--pp=2 --schedule=zero-bubble", "--zero=2 --dp=2":
+            yield (f"gradients of {precision} added up {layout}".rstrip(), addsUp,
+                   precision, layout)
     yield "attention's gradients joined", joinsGradients
     yield "attention of views", ofViews
     yield "padded products", padded

@@ -223,6 +223,16 @@ def WidenFactors : Pass<"axl-widen-factors"> {
   ];
 }
 
+def JoinAccumulation : Pass<"axl-join-accumulation"> {
+  let summary = "Products add to sums over micro-batches";
+  let description = [{
+    For cuBLASLt: the gradient of a weight that is what a product gives is added to
+    that of the micro-batches before by the product itself, where that lies; the first
+    one writes it (`axl.accumulate`). Otherwise a kernel would read both and write
+    the sum.
+  }];
+}
+
 def SplitReductions : Pass<"axl-split-reductions"> {
   let summary = "Large reductions to few elements are done in two steps";
   let description = [{

@@ -336,6 +336,20 @@ def Axl_UnaryGradientOp : Axl_Op<"unary_gradient", [Pure,
   let hasVerifier = 1;
 }
 
+def Axl_AccumulateOp : Axl_Op<"accumulate", [Pure, HasParent<"LibraryOp">,
+    AllTypesMatch<["value", "sum", "result"]>]> {
+  let summary = "Adds to what earlier micro-batches came to";
+  let description = [{
+    `sum + value`; in the first micro-batch, which is number 0 along `axes`, it is
+    `value`, and `sum` has no meaning.
+  }];
+  let arguments = (ins Axl_FloatTensor:$value, Axl_FloatTensor:$sum,
+    Ax_AxesAttr:$axes);
+  let results = (outs Axl_FloatTensor:$result);
+  let assemblyFormat = [{
+    $value `to` $sum `over` custom<Axes>($axes) attr-dict `:` type($result) }];
+}
+
 //===----------------------------------------------------------------------===//
 // What is one command
 //===----------------------------------------------------------------------===//
@@ -375,7 +389,8 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
     residual the type of the result. A residual is read in the order of the result,
     so a transpose of it may stand in front. What the activation is of may be a
     second result of a product. Instead of all of these there may be, behind a
-    product, the gradient of an activation, at an argument more. Behind what gives several results these are
+    product, at an argument more, the gradient of an activation or the sum with what
+    earlier micro-batches came to. Behind what gives several results these are
     transposed, reshaped and joined: it writes them to where they are then. Each is
     read once.
   }];
@@ -402,17 +417,20 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
     ::ax::TransposeOp getTranspose();
     /// The core's result is multiplied by the derivative of an activation.
     ::ax::UnaryGradientOp getGradient();
+    /// The core's result is added to a sum over micro-batches.
+    ::ax::AccumulateOp getAccumulation();
     /// What the activation is of is a result, too.
     bool givesInput();
     /// The activation is that of the sum with the residual.
     bool isActivationLast();
-    /// What is read as the bias, as the residual, or at which a gradient is, if
-    /// there is one.
+    /// What is read as the bias, as the residual, at which a gradient is, or the
+    /// sum so far, if there is one.
     ::mlir::OpOperand &getBiasOperand() {
       return getOperation()->getOpOperand(getCore()->getNumOperands());
     }
     ::mlir::OpOperand &getResidualOperand() { return getLastOperand(); }
     ::mlir::OpOperand &getGradientOperand() { return getLastOperand(); }
+    ::mlir::OpOperand &getSumOperand() { return getLastOperand(); }
     ::mlir::OpOperand &getLastOperand() {
       return getOperation()->getOpOperand(getNumOperands() - 1);
     }

@@ -54,7 +54,8 @@ enum class ActivationForm { Value, ValueAndInput, Gradient };
 
 /// c = act(a b + bias) + residual; of a gradient: c = (a b) act'(input).
 /// Arguments: a, b, [bias], [residual], c, and where they have it the input,
-/// a gradient's before c, a result's behind c. The residual must not overlap c.
+/// a gradient's before c, a result's behind c. The residual must not overlap c;
+/// on a GPU it may be c: the same view of the same memory.
 struct MatmulDesc {
   /// All of the same rank >= 2: [batch..., m, k], [batch..., k, n],
   /// [batch..., m, n]. A batch dimension of a or b may be 1. a and b are of

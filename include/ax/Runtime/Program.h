@@ -353,6 +353,10 @@ struct FaultCommand {
 };
 inline constexpr int64_t faultWordBytes = 16;
 
+/// The micro-batches for which a command is done: of a list that others do for
+/// each of them, it may be left out of some.
+enum class MicroBatches { All, First, AllButFirst };
+
 struct Command {
   std::variant<KernelCommand, LibraryCommand, CollectiveCommand, WaitCommand,
                CopyCommand, SendCommand, RecvCommand, FaultCommand>
@@ -364,6 +368,13 @@ struct Command {
   int64_t bytes = 0;
   /// The ONNX nodes that it computes, for reports.
   std::vector<std::string> nodes;
+  /// Others than all only of LibraryCommands.
+  MicroBatches microBatches = MicroBatches::All;
+
+  bool isFor(int32_t microBatch) const {
+    return microBatches == MicroBatches::All ||
+           (microBatches == MicroBatches::First) == (microBatch == 0);
+  }
 };
 
 //===----------------------------------------------------------------------===//

@@ -180,11 +180,11 @@ static void zip(const HostTensor &x, const HostTensor &y, HostTensor &to,
     out[i] = store<R>(fn(load(a[i]), load(b[i])));
 }
 
-static HostTensor binary(BinaryOp op, Operands in) {
-  HostTensor to = emptyLike(op.getResult());
+static HostTensor binary(Value result, BinaryKind kind, Operands in) {
+  HostTensor to = emptyLike(result);
   visitDType(in[0].getType(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    zip<T, T>(in[0], in[1], to, binaryFunction<Wide<T>>(op.getKind()));
+    zip<T, T>(in[0], in[1], to, binaryFunction<Wide<T>>(kind));
   });
   return to;
 }
@@ -256,7 +256,13 @@ std::optional<Results> interpretElementwise(Operation *op, Operands in) {
       .Case([&](UnaryGradientOp o) {
         return Results{interpretUnaryGradient(o.getKind(), in[0], in[1])};
       })
-      .Case([&](BinaryOp o) { return Results{binary(o, in)}; })
+      .Case([&](BinaryOp o) {
+        return Results{binary(o.getResult(), o.getKind(), in)};
+      })
+      // Not in the first micro-batch.
+      .Case([&](AccumulateOp o) {
+        return Results{binary(o.getResult(), BinaryKind::add, in)};
+      })
       .Case([&](CompareOp o) { return Results{compare(o, in)}; })
       .Case([&](SelectOp o) { return Results{select(o, in)}; })
       .Case([&](RandomOp o) { return Results{random(o, in)}; })

@@ -625,3 +625,29 @@ axl.stage @s(%x: tensor<2xi64>) {
   %7 = ax.transpose %6 [0, 1, 3, 2] : tensor<1x2x8x4xf16> -> tensor<1x2x4x8xf16>
   axl.yield %7, %4, %5 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
 } : (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>) -> (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>)
+
+// -----
+
+// A sum over micro-batches behind an activation, and of a convolution's result.
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{adds up micro-batches elsewhere than between a product and what is given}}
+%0 = axl.library(%x, %w, %x) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.unary relu %1 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %3 = axl.accumulate %2 to %c over {micro} : tensor<4x8xf32>
+  axl.yield %3 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<1x2x8xf32> -> tensor<1x2x8xf32>
+%w = ax.constant dense<1.0> : tensor<2x2x1xf32> -> tensor<2x2x1xf32>
+// expected-error @+1 {{adds up micro-batches elsewhere than between a product and what is given}}
+%0 = axl.library(%x, %w, %x) {
+^bb0(%a: tensor<1x2x8xf32>, %b: tensor<2x2x1xf32>, %c: tensor<1x2x8xf32>):
+  %1 = ax.conv %a, %b strides [1] dilations [1] pads [0, 0] groups 1 : tensor<1x2x8xf32>, tensor<2x2x1xf32> -> tensor<1x2x8xf32>
+  %2 = axl.accumulate %1 to %c over {micro} : tensor<1x2x8xf32>
+  axl.yield %2 : tensor<1x2x8xf32>
+} : (tensor<1x2x8xf32>, tensor<2x2x1xf32>, tensor<1x2x8xf32>) -> tensor<1x2x8xf32>

@@ -43,6 +43,12 @@ ax.plan @p version 1 {
         %26 = axl.unary_gradient gelu_tanh %25 at %c : tensor<4x8xf32>
         axl.yield %26 : tensor<4x8xf32>
       } : (tensor<4x4xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      %27 = axl.library(%x, %w, %24) {
+      ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>):
+        %28 = ax.linear %a, %b : tensor<4x4xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+        %29 = axl.accumulate %28 to %c over {micro} : tensor<4x8xf32>
+        axl.yield %29 : tensor<4x8xf32>
+      } : (tensor<4x4xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
       %10:2 = axl.fusion(%2, %sum) in_place [-1, 1] {
       ^bb0(%a: tensor<4x8xf32>, %b: tensor<8xf32>):
         %11 = ax.unary relu %a : tensor<4x8xf32> -> tensor<4x8xf32>

@@ -268,6 +268,10 @@ const Fault faults[] = {
        p.stages[0].lists[0].commands.push_back(
            p.stages[1].lists[0].commands[0]);
      }},
+    {"'double': only a library's operation may be left out of micro-batches",
+     [](Program &p) {
+       p.stages[0].lists[0].commands[0].microBatches = MicroBatches::First;
+     }},
     {"received twice",
      [](Program &p) {
        p.stages[1].lists[0].commands.push_back(
