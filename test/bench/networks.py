@@ -2,7 +2,9 @@
 """The models that are measured, written with onnx.helper as PyTorch exports
 them, with random weights from a fixed seed. Those of the zoo are in zoo_*.py."""
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -11,10 +13,12 @@ from onnx import TensorProto, helper
 
 class Graph:
     """Appends nodes; values are names."""
+    # Weights are a hole in a file: for what makes them up where it runs.
+    isBlank = False
 
     def __init__(self, name):
         self.name, self.nodes, self.weights, self.count = name, [], [], 0
-        self.inputs, self.outputs = {}, []
+        self.inputs, self.outputs, self.holes = {}, [], 0
         self.random = np.random.default_rng(0)
 
     def input(self, name, dtype, *shape, below=2):
@@ -41,7 +45,23 @@ class Graph:
     def ints(self, *values):
         return self.constant(values, np.int64)
 
+    def hole(self, *shape):
+        """A weight of f32 that takes no room, here or on a disk."""
+        self.count += 1
+        tensor = TensorProto(name=f"constant_{self.count}", dims=shape,
+                             data_type=TensorProto.FLOAT,
+                             data_location=TensorProto.EXTERNAL)
+        size = 4 * int(np.prod(shape))
+        for key, value in (("location", "hole.data"), ("offset", self.holes),
+                           ("length", size)):
+            tensor.external_data.add(key=key, value=str(value))
+        self.holes += size
+        self.weights.append(tensor)
+        return tensor.name
+
     def weight(self, *shape, scale=0.02):
+        if self.isBlank:
+            return self.hole(*shape)
         return self.constant(
             self.random.standard_normal(shape, np.float32) * scale)
 
@@ -64,6 +84,9 @@ class Graph:
         model = onnx.shape_inference.infer_shapes(model)
         onnx.save(model, path, save_as_external_data=True,
                   location=Path(path).name + ".data")
+        if self.holes:
+            with open(Path(path).parent / "hole.data", "wb") as file:
+                file.truncate(self.holes)
 
     def feeds(self):
         """Values of the inputs."""
@@ -72,6 +95,13 @@ class Graph:
                 if np.issubdtype(dtype, np.integer)
                 else random.standard_normal(shape).astype(dtype)
                 for name, (dtype, shape, below) in self.inputs.items()}
+
+
+@contextmanager
+def blankWeights():
+    """Graphs that are made meanwhile have weights without values."""
+    with mock.patch.object(Graph, "isBlank", True):
+        yield
 
 
 def layerNorm(g, x, width):
@@ -203,9 +233,13 @@ def llamaBlock(g, x, batch, tokens, width, heads, groups, hidden, tables, mask):
 
 def llama(layers, width=64, heads=4, groups=2, hidden=192, vocabulary=128,
           tokens=32, batch=8):
+    """Without a vocabulary it has no embedding and no head."""
     g = Graph("llama")
-    ids = g.input("input_ids", np.int64, batch, tokens, below=vocabulary)
-    x = g.op("Gather", g.weight(vocabulary, width), ids)
+    if vocabulary:
+        ids = g.input("input_ids", np.int64, batch, tokens, below=vocabulary)
+        x = g.op("Gather", g.weight(vocabulary, width), ids)
+    else:
+        x = g.input("x", np.float32, batch, tokens, width)
     size = width // heads
     angles = np.outer(np.arange(tokens),
                       10000.0 ** -(np.arange(0, size, 2) / size))
@@ -216,7 +250,33 @@ def llama(layers, width=64, heads=4, groups=2, hidden=192, vocabulary=128,
         x = llamaBlock(g, x, batch, tokens, width, heads, groups, hidden,
                        tables, mask)
     x = rmsNorm(g, x, width)
-    g.output(g.linear(x, width, vocabulary, bias=False))
+    g.output(g.linear(x, width, vocabulary, bias=False) if vocabulary else x)
+    return g
+
+
+def gelu(g, x):
+    erf = g.op("Erf", g.op("Div", x, g.constant(np.sqrt(2))))
+    product = g.op("Mul", x, g.op("Add", erf, g.constant(1.0)))
+    return g.op("Mul", product, g.constant(0.5))
+
+
+def encoder(layers, width, heads, vocabulary, tokens, batch=1, isMasked=False):
+    """Like BERT; `isMasked`: an input tells which tokens count."""
+    g, added = Graph("encoder"), None
+    ids = g.input("input_ids", np.int64, batch, tokens, below=vocabulary)
+    if isMasked:
+        mask = g.op("Cast", g.input("mask", np.int64, batch, tokens, below=2), to=1)
+        mask = g.op("Unsqueeze", g.op("Sub", g.constant(1.0), mask), g.ints(1, 2))
+        added = g.op("Mul", mask, g.constant(-1e4))
+    x = g.op("Add", g.op("Gather", g.weight(vocabulary, width), ids),
+             g.weight(1, tokens, width))
+    x = layerNorm(g, x, width)
+    for _ in range(layers):
+        y = attention(g, x, batch, tokens, width, heads, added=added)
+        x = layerNorm(g, g.op("Add", x, y), width)
+        y = gelu(g, g.linear(x, width, 4 * width))
+        x = layerNorm(g, g.op("Add", x, g.linear(y, 4 * width, width)), width)
+    g.output(x)
     return g
 
 

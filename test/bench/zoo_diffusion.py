@@ -2,8 +2,8 @@
 """Networks of the zoo that make images from noise; see zoo_images.py."""
 import numpy as np
 
-from networks import Graph, attention, layerNorm
-from zoo_images import conv, gelu, silu
+from networks import Graph, attention, gelu, layerNorm
+from zoo_images import conv, silu
 
 FLOAT = np.float32
 

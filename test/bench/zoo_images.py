@@ -5,7 +5,7 @@ places; they are for tests of numbers, the others for times.
 """
 import numpy as np
 
-from networks import Graph, attention, layerNorm
+from networks import Graph, attention, gelu, layerNorm
 
 FLOAT = np.float32
 
@@ -21,12 +21,6 @@ def conv(g, x, inputs, outputs, kernel, stride=1, groups=1, bias=True, pad=None)
 
 def silu(g, x):
     return g.op("Mul", x, g.op("Sigmoid", x))
-
-
-def gelu(g, x):
-    erf = g.op("Erf", g.op("Div", x, g.constant(np.sqrt(2))))
-    product = g.op("Mul", x, g.op("Add", erf, g.constant(1.0)))
-    return g.op("Mul", product, g.constant(0.5))
 
 
 def classify(g, x, channels, classes):

@@ -3,8 +3,8 @@
 zoo_images.py."""
 import numpy as np
 
-from networks import Graph, attention, geluTanh, gpt, layerNorm
-from zoo_images import gelu, relu, transformerBlock
+from networks import Graph, attention, encoder, gelu, geluTanh, gpt, layerNorm
+from zoo_images import relu, transformerBlock
 
 FLOAT = np.float32
 
@@ -166,21 +166,7 @@ def gru(small):
 def bert(small):
     tokens, width, heads, vocabulary, layers = (
         (6, 32, 4, 40, 2) if small else (128, 768, 12, 8192, 3))
-    g = Graph("bert")
-    ids = g.input("input_ids", np.int64, 1, tokens, below=vocabulary)
-    mask = g.op("Cast", g.input("mask", np.int64, 1, tokens, below=2), to=1)
-    mask = g.op("Unsqueeze", g.op("Sub", g.constant(1.0), mask), g.ints(1, 2))
-    mask = g.op("Mul", mask, g.constant(-1e4))
-    x = g.op("Add", g.op("Gather", g.weight(vocabulary, width), ids),
-             g.weight(1, tokens, width))
-    x = layerNorm(g, x, width)
-    for _ in range(layers):
-        y = attention(g, x, 1, tokens, width, heads, added=mask)
-        x = layerNorm(g, g.op("Add", x, y), width)
-        y = gelu(g, g.linear(x, width, 4 * width))
-        x = layerNorm(g, g.op("Add", x, g.linear(y, 4 * width, width)), width)
-    g.output(x)
-    return g
+    return encoder(layers, width, heads, vocabulary, tokens, isMasked=True)
 
 
 def gpt_prefill(small):

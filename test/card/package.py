@@ -27,6 +27,7 @@ from onnx import numpy_helper
 HERE = Path(__file__).parent
 TEST = HERE.parent
 sys.path[:0] = [str(TEST), str(TEST / "e2e"), str(HERE)]
+import benches
 import made
 import speed
 from _operator_case import model_of
@@ -235,10 +236,19 @@ class Maker:
             self.run("strip", folder / "bin" / program)
         for script in "run", "start", "peer.py", "products.py":
             shutil.copy(HERE / script, folder / script)
+        benches.copyScripts(folder)
         if self.options.simulated:
             (folder / "simgpu").mkdir()
             for library in self.simulated.glob("lib*.so.*"):
                 shutil.copy(library, folder / "simgpu")
+
+    def benches(self, folder):
+        """What card/bench measures, for cards that multiply eight bits."""
+        names = [name for name in benches.BENCHES
+                 if re.search(self.options.cases, f"bench {name}")]
+        target = (f"{OLDEST_OF_FLOAT8}+cudnn" + "+sim" * self.options.simulated)
+        benches.write(folder, self.build / "bin/axopt", names,
+                      self.options.simulated, ["--compile", f"--target={target}"])
 
     def package(self):
         with tempfile.TemporaryDirectory() as scratch:
@@ -260,6 +270,7 @@ class Maker:
                           self.tolerance(case, place) or "-",
                           f"*{case.source}*" if case.kind == "test"
                           else " ".join(case.axrun), sep="\t", file=table)
+            self.benches(folder)
             how = "xz" if self.options.output.suffix == ".xz" else "gz"
             with tarfile.open(self.options.output, f"w:{how}") as archive:
                 archive.add(folder, "card")

@@ -2,13 +2,10 @@
 """Models whose commands are timed on a card, one by one: functions that write a
 model into a folder, and return axopt's flags. Weights are made up on the card.
 `isSmall`: for a simulated card, which is not for measuring."""
-import sys
-from pathlib import Path
-
 import numpy as np
 
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from networks import Graph, gpt, layerNorm, resnet50, rmsNorm
+import benches
+from networks import Graph, layerNorm, rmsNorm
 from products import PRODUCTS
 
 def halved(g, x):
@@ -73,27 +70,17 @@ def products(folder, isSmall):
     return []
 
 
-def step(folder, isSmall, precision="bf16"):
+def step(folder, isSmall):
     """A step of training like GPT-2 small's."""
-    sizes = (dict(layers=1, width=64, heads=2, vocabulary=100, tokens=16, batch=2)
-             if isSmall else dict(layers=12, width=768, heads=12,
-                                  vocabulary=50257, tokens=1024, batch=16))
-    g = gpt(**sizes)
-    g.save(folder / "model.onnx")
-    return ["--train", f"--loss=cross_entropy({g.outputs[0]},labels)",
-            "--optimizer=adamw(lr=1e-3)", f"--precision={precision}"]
+    return benches.model(benches.BENCHES["gpt2-step"], folder, isSmall)
 
 
 def float8Step(folder, isSmall):
     """The same in fp8: its Linears' products are beside those of bf16."""
-    return step(folder, isSmall, "fp8")
+    return [flag for flag in step(folder, isSmall) if flag != benches.BF16] + [
+        "--precision=fp8"]
 
 
 def imageStep(folder, isSmall):
     """A step of training like ResNet-50's, with the statistics of batches."""
-    sizes = (dict(images=2, size=32, width=8, blocks=(1, 1)) if isSmall else
-             dict(images=64))
-    g = resnet50(**sizes, norms=True)
-    g.save(folder / "model.onnx")
-    return ["--train", f"--loss=cross_entropy({g.outputs[0]},labels)",
-            "--batchnorm=train", "--optimizer=sgd(lr=1e-3)", "--precision=bf16"]
+    return benches.model(benches.BENCHES["resnet50-step"], folder, isSmall)
