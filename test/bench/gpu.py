@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """axrun on a card beside PyTorch, in turns: makes the plans of test/card/benches.py,
-and runs test/card/bench, which is card/bench in the package. Here axrun compiles
-plans for the card that there is.
+and runs test/card/bench, which is card/bench in the package.
 
 usage: gpu.py BUILD [NAME...] [--simulated] [--minutes N] [--rounds N]
               [--iterations N]

@@ -19,6 +19,9 @@ HERE = Path(__file__).parent
 # What the script needs beside it.
 FILES = ["bench", "environment.bash", "torch_networks.py", "torch_peer.py"]
 
+# The oldest that multiplies factors of eight bits; newer cards run it, too.
+TARGET = "sm_90+cudnn"
+
 # measure    what is timed, or read
 #   step       a step of training
 #   predict    the model's outputs, from inputs on the host to outputs there
@@ -133,12 +136,8 @@ def copyScripts(folder):
         shutil.copy(HERE / file, folder / file)
 
 
-def write(folder, axopt, names, isSmall, flags=()):
-    """bench.tsv, and plans in `benches`, each benchmark's in the order of `names`.
-
-    With `flags` (--compile --target=...) plans are compiled, else axrun does that
-    where they run.
-    """
+def write(folder, axopt, names, isSmall):
+    """bench.tsv, in the order of `names`, and compiled plans in `benches`."""
     (folder / "benches").mkdir()
     # Those that have one network, and axopt's flags, have one plan.
     made = {}
@@ -147,7 +146,7 @@ def write(folder, axopt, names, isSmall, flags=()):
         key = json.dumps([bench.network, sizesOf(bench, isSmall), bench.loss,
                           bench.axopt])
         if key not in made:
-            made[key] = compile(folder, axopt, bench, isSmall, flags)
+            made[key] = compile(folder, axopt, bench, isSmall)
         return made[key]
 
     with open(folder / "bench.tsv", "w") as table:
@@ -165,13 +164,14 @@ def write(folder, axopt, names, isSmall, flags=()):
                   " ".join(bench.axrun) or "-", sep="\t", file=table)
 
 
-def compile(folder, axopt, bench, isSmall, flags):
+def compile(folder, axopt, bench, isSmall):
     """The plan's name, and the bytes that axopt says a step takes."""
     scratch = folder / "benches" / f"{bench.name}.model"
     scratch.mkdir()
-    plan = f"{bench.name}.{'axc' if flags else 'mlir'}"
+    plan = f"{bench.name}.axc"
     command = [axopt, scratch / "model.onnx", *model(bench, scratch, isSmall),
-               *flags, "-o", folder / "benches" / plan]
+               "--compile", f"--target={TARGET}{'+sim' * isSmall}", "-o",
+               folder / "benches" / plan]
     done = subprocess.run([str(word) for word in command], text=True,
                           capture_output=True)
     if done.returncode:

@@ -243,12 +243,11 @@ class Maker:
                 shutil.copy(library, folder / "simgpu")
 
     def benches(self, folder):
-        """What card/bench measures, for cards that multiply eight bits."""
+        """What card/bench measures."""
         names = [name for name in benches.BENCHES
                  if re.search(self.options.cases, f"bench {name}")]
-        target = (f"{OLDEST_OF_FLOAT8}+cudnn" + "+sim" * self.options.simulated)
         benches.write(folder, self.build / "bin/axopt", names,
-                      self.options.simulated, ["--compile", f"--target={target}"])
+                      self.options.simulated)
 
     def package(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -98,7 +98,7 @@ def attention(sizes, how, device):
     for tensor in q, k, v:
         tensor.requires_grad_()
 
-    def with_(backend):
+    def by(backend):
         function = compiled(lambda q, k, v: attend(q, k, v, True), how)
 
         def run():
@@ -108,7 +108,7 @@ def attention(sizes, how, device):
 
         return run
 
-    return [with_(backend) for backend in
+    return [by(backend) for backend in
             (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION,
              SDPBackend.EFFICIENT_ATTENTION)]
 

@@ -15,7 +15,8 @@ BUILD = Path(os.environ["AX_BIN"]).parent
 CASES = (r"^test (DeviceSuite|AttentionSuite.SizesOfOne|CardRates)$|"
          r"^outputs mlp_eager_ts13_dyn|^outputs Softmax$|^(training|resumed) fc_net$|"
          r"^captured fc_net( |$)|^repeats mlp_eager_ts13_dyn --tp=2$|"
-         r"^profile (kernels|step --dp=2)$|^timed step --capture=on$")
+         r"^profile (kernels|step --dp=2)$|^timed step --capture=on$|"
+         r"^bench gpt2-latency$")
 KINDS = {"test", "outputs", "training", "resumed", "captured", "repeats",
          "profile", "timed"}
 ROW = re.compile(rf"^\| ((?:{'|'.join(KINDS)}) .*) \| (.*) \| (.*) \| (.*) \|$",
@@ -66,6 +67,15 @@ def allPasses(card, places):
             raise Failed(f"no word of {said}:\n{profile}")
 
 
+def benches(card):
+    """Where there is no Python, they are axrun's alone."""
+    said = run(card / "bench", "--rounds", 1, "--iterations", 1,
+               env={"BENCH_PYTHON": "no-such-python"}).stdout
+    if not re.search(r"^\| gpt2-latency \| \d+\.\d+ \| - \| - \| - \| - \| ", said,
+                     re.M) or "PyTorch is not measured: " not in said:
+        raise Failed(said)
+
+
 def failuresAreTold(card, places):
     """Of a log in which one number is another, and of a plan that is cut off.
     All else passes with the glibc that comes along."""
@@ -92,6 +102,7 @@ def runs():
     with scratch() as folder:
         card, places = unpacked(folder)
         allPasses(card, places)
+        benches(card)
         failuresAreTold(card, places)
         rows, _ = report(card, "--minutes", "0", expect=1)
         if set(rows) != set(places) or \
@@ -100,11 +111,12 @@ def runs():
 
 
 def usage():
-    for flags in ["--minutes"], ["--what"]:
-        done = subprocess.run([ROOT / "test/card/run", *flags], text=True,
+    for script, *flags in ("run", "--minutes"), ("run", "--what"), \
+            ("bench", "--minutes", "x"), ("bench", "--rounds"), ("bench", "--what"):
+        done = subprocess.run([ROOT / "test/card" / script, *flags], text=True,
                               capture_output=True)
-        if done.returncode != 2 or "usage: run" not in done.stderr:
-            raise Failed(f"{flags}: {done.returncode}, {done.stderr}")
+        if done.returncode != 2 or f"usage: {script}" not in done.stderr:
+            raise Failed(f"{script} {flags}: {done.returncode}, {done.stderr}")
 
 
 def cases(every):
