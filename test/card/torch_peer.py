@@ -48,18 +48,25 @@ def compiled(function, how, isShort=False):
     return torch.compile(function, mode=mode)
 
 
+def onHost(tensors, device):
+    """Where a card reads them from while the host does other things."""
+    return [tensor.pin_memory() if device == "cuda" else tensor for tensor in tensors]
+
+
 def step(network, optimizer, how, device):
-    """Weights and what the optimizer keeps are f32, as axopt's are."""
+    """Weights and what the optimizer keeps are f32, as axopt's are; samples come from
+    the host."""
     model = network.to(device)
     kind = {"adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}[optimizer]
     rule = kind(model.parameters(), lr=1e-3, fused=device == "cuda")
-    x, target = (tensor.to(device) for tensor in model.samples())
+    samples = onHost(model.samples(), device)
     lossOf = compiled(lambda x, target: model.loss(model(x), target), how)
 
     def run():
         torch.compiler.cudagraph_mark_step_begin()
+        given = [sample.to(device, non_blocking=True) for sample in samples]
         with torch.autocast(device, torch.bfloat16):
-            loss = lossOf(x, target)
+            loss = lossOf(*given)
         loss.backward()
         rule.step()
         rule.zero_grad()
@@ -70,8 +77,7 @@ def step(network, optimizer, how, device):
 def predict(network, how, device):
     """As axrun does, from inputs in memory of the host to outputs there, in f32."""
     model = compiled(network.to(device, torch.bfloat16).eval(), how, isShort=True)
-    x, _ = network.samples()
-    x = x.pin_memory() if device == "cuda" else x
+    x, _ = onHost(network.samples(), device)
     result = None
 
     @torch.no_grad()
