@@ -139,7 +139,7 @@ def memoryIsKnownBefore():
     that has less refuses before anything is there."""
     with scratch() as folder:
         model, path = f"{folder}/model.onnx", f"{folder}/plan.mlir"
-        swiglu(model, width=64, hidden=64, batch=8)
+        swiglu(model, width=128, hidden=128, batch=8)
         train = [model, "--train", "--loss=mse(logits,target)",
                  "--optimizer=adamw(lr=1e-3)", "-o", path]
         for flags in [], ["--tp=2"], ["--dp=2", "--zero=1"], [

@@ -647,7 +647,7 @@ axl.stage @s(%x: tensor<2xi64>) {
 // expected-error @+1 {{adds up micro-batches elsewhere than between a product and what is given}}
 %0 = axl.library(%x, %w, %x) {
 ^bb0(%a: tensor<1x2x8xf32>, %b: tensor<2x2x1xf32>, %c: tensor<1x2x8xf32>):
-  %1 = ax.conv %a, %b strides [1] dilations [1] pads [0, 0] groups 1 : tensor<1x2x8xf32>, tensor<2x2x1xf32> -> tensor<1x2x8xf32>
+  %1 = ax.conv %a, %b strides [1] pads [0, 0] dilations [1] : tensor<1x2x8xf32>, tensor<2x2x1xf32> -> tensor<1x2x8xf32>
   %2 = axl.accumulate %1 to %c over {micro} : tensor<1x2x8xf32>
   axl.yield %2 : tensor<1x2x8xf32>
 } : (tensor<1x2x8xf32>, tensor<2x2x1xf32>, tensor<1x2x8xf32>) -> tensor<1x2x8xf32>

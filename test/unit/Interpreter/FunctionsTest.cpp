@@ -70,3 +70,37 @@ TEST(Functions, GradientsOfActivations) {
           << name << " at " << at[i];
   }
 }
+
+/// What is added up begins with the first micro-batch, whatever is there
+/// before.
+TEST(Functions, AccumulateOverMicroBatches) {
+  using namespace interpreter;
+  auto module =
+      parseProgram(R"(
+      %r = axl.library(%x0, %x1, %x2) {
+      ^bb0(%a: tensor<1x2xf32>, %b: tensor<2x1xf32>, %c: tensor<1x1xf32>):
+        %0 = ax.linear %a, %b
+            : tensor<1x2xf32>, tensor<2x1xf32> -> tensor<1x1xf32>
+        %1 = axl.accumulate %0 to %c over {micro} : tensor<1x1xf32>
+        axl.yield %1 : tensor<1x1xf32>
+      } : (tensor<1x2xf32>, tensor<2x1xf32>, tensor<1x1xf32>)
+          -> tensor<1x1xf32>)",
+                   {f32({1, 2}, {0, 0}), f32({2, 1}, {0, 0}), f32({1, 1}, {0})},
+                   "tensor<1x1xf32>");
+  ASSERT_TRUE(module);
+  LibraryOp library;
+  module->walk([&](LibraryOp found) { library = found; });
+  sharding::Mesh mesh({{"micro", 3, /*inTime=*/true}});
+  const std::vector<HostTensor> operands{
+      f32({1, 2}, {1, 2}), f32({2, 1}, {3, 4}), f32({1, 1}, {100})};
+  for (int64_t number : {0, 1, 2}) {
+    Place place{&mesh, {number}};
+    auto results = interpret(library, operands, &place);
+    ASSERT_TRUE(static_cast<bool>(results));
+    EXPECT_EQ(results->front().values<float>()[0], number ? 111 : 11);
+  }
+  auto lost = interpret(library, operands);
+  ASSERT_FALSE(static_cast<bool>(lost));
+  EXPECT_EQ(describeError(lost.takeError()).message,
+            "axl.accumulate: no place on a mesh is known");
+}
