@@ -141,18 +141,17 @@ private:
           inPlace.empty() ? -1 : inPlace[result.getResultNumber()];
       return operand < 0 ? std::nullopt : std::optional<unsigned>(operand);
     }
+    auto library = dyn_cast<LibraryOp>(op);
+    // Nothing else reads that sum (axl-join-accumulation).
+    if (library && library.getAccumulation())
+      return library.getSumOperand().getOperandNumber();
     std::optional<unsigned> operand;
     if (isa<LocalAllReduceOp>(op))
       operand = result.getResultNumber();
     // A convolution's result goes where the residual was. (A matmul may put
     // partial sums into its result first.)
-    if (auto library = dyn_cast<LibraryOp>(op);
-        library && isa<ConvOp>(library.getCore()) && library.getResidual())
+    if (library && isa<ConvOp>(library.getCore()) && library.getResidual())
       operand = library.getResidualOperand().getOperandNumber();
-    // Where a product adds to a sum, it does so in its place.
-    else if (library && library.getAccumulation() &&
-             library.getSumOperand().get().hasOneUse())
-      return library.getSumOperand().getOperandNumber();
     return operand && canReplace(op->getOperand(*operand), result)
                ? operand
                : std::nullopt;

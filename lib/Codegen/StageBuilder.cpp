@@ -204,6 +204,9 @@ private:
       add(std::move(command), nameOf(op), bytesMoved(op), nodesOf(op));
       return llvm::Error::success();
     }
+    assert(numParts(library.getAccumulation().getAxes().resolve(
+               tables.program.mesh)) == tables.program.mesh.numTimeSlices() &&
+           "localisation takes all axes in time");
     add(withoutResidual(command), nameOf(op),
         bytesMoved(op) - byteSizeOf(op->getResult(0)), nodesOf(op));
     commands.back().microBatches = rt::MicroBatches::First;
@@ -215,6 +218,7 @@ private:
   /// A product that starts the sum to which `command` adds.
   static rt::LibraryCommand withoutResidual(rt::LibraryCommand command) {
     auto &matmul = std::get<rt::MatmulDesc>(command.desc);
+    assert(matmul.hasResidual && !matmul.hasBias && "what adds to a sum");
     matmul.hasResidual = false;
     matmul.residual = {};
     // Behind the factors.

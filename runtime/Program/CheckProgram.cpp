@@ -105,9 +105,13 @@ void Checker::checkStage(int32_t index) {
       where = "stage '" + stage->name + "', '" + command.name + "': ";
       std::visit(*this, command.body);
       // Others would not meet, or leave undone what is waited for.
+      const auto *library = std::get_if<LibraryCommand>(&command.body);
       require(command.microBatches == MicroBatches::All ||
-                  std::holds_alternative<LibraryCommand>(command.body),
-              "only a library's operation may be left out of micro-batches");
+                  (library &&
+                   std::holds_alternative<MatmulDesc>(library->desc) &&
+                   !stage->lists[static_cast<size_t>(list)].isOnceAStep),
+              "only a product that is done for each micro-batch may be left "
+              "out of some");
       if (!fault.empty())
         return;
     }

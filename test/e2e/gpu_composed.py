@@ -351,7 +351,9 @@ def cases(every):
             trainsGelu, command="gelu_tanh"), precision, "--pp=2", "--micro-batches=2"
         yield f"hidden logits of {precision}", hidesLogits, precision
     for precision in "fp32", "bf16":
-        for layout in "", "--dp=2", "--tp=2", "--pp=2 --schedule=zero-bubble", "--zero=1 --dp=2":
+        for layout in ("", "--dp=2", "--tp=2", "--zero=1 --dp=2", "--recompute=full",
+                       "--pp=2 --schedule=zero-bubble", "--pp=2 --schedule=gpipe",
+                       "--pp=2 --schedule=zb-v"):
             yield (f"gradients of {precision} added up {layout}".rstrip(), addsUp,
                    precision, layout)
     yield "attention's gradients joined", joinsGradients

@@ -353,8 +353,8 @@ struct FaultCommand {
 };
 inline constexpr int64_t faultWordBytes = 16;
 
-/// The micro-batches for which a command is done: of a list that others do for
-/// each of them, it may be left out of some.
+/// For which micro-batches a command is done, in a list that is done for each
+/// of them.
 enum class MicroBatches { All, First, AllButFirst };
 
 struct Command {
@@ -368,7 +368,7 @@ struct Command {
   int64_t bytes = 0;
   /// The ONNX nodes that it computes, for reports.
   std::vector<std::string> nodes;
-  /// Others than all only of LibraryCommands.
+  /// Others than all only of products.
   MicroBatches microBatches = MicroBatches::All;
 
   bool isFor(int32_t microBatch) const {

@@ -268,9 +268,23 @@ const Fault faults[] = {
        p.stages[0].lists[0].commands.push_back(
            p.stages[1].lists[0].commands[0]);
      }},
-    {"'double': only a library's operation may be left out of micro-batches",
+    {"'double': only a product that is done for each micro-batch may be left "
+     "out of some",
      [](Program &p) {
        p.stages[0].lists[0].commands[0].microBatches = MicroBatches::First;
+     }},
+    {"'matmul': only a product that is done for each micro-batch may be left "
+     "out of some",
+     [](Program &p) {
+       checkIndices(p, sharding::Layout::replicated({4}));
+       p.stages[1].lists[0].commands[1].microBatches =
+           MicroBatches::AllButFirst;
+     }},
+    {"'matmul': only a product that is done for each micro-batch may be left "
+     "out of some",
+     [](Program &p) {
+       p.stages[1].lists[0].isOnceAStep = true;
+       p.stages[1].lists[0].commands[1].microBatches = MicroBatches::First;
      }},
     {"received twice",
      [](Program &p) {
