@@ -111,7 +111,9 @@ llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
     memory.ports =
         needs.ports * (options.target.getCpu() ? planned->mesh.numTimeSlices()
                                                : rt::numPortSlots);
-    memory.activations += needs.values;
+    // That of a processor's kernels is small.
+    memory.activations +=
+        needs.values + (options.target.getGpu() ? needs.scratch : 0);
   }
   // Of a program that is one list they are in the arena.
   for (auto stage : program.getBody().front().getOps<StageOp>())

@@ -19,7 +19,8 @@ driver::makePlan(const std::string &model, const ModelOptions &options,
   how.evaluationMode = options.import.evaluationMode;
   for (const Target &target : options.targets)
     if (const GpuTarget *gpu = target.getGpu(); gpu && how.machine.empty())
-      how.machine = gpu->architecture();
+      // What is simulated stands for a real one.
+      how.machine = GpuTarget{gpu->capability, gpu->hasCudnn}.toText();
   llvm::Error error = compile(**module, how);
   diagnostics.tellWarnings(warn);
   if (error)
