@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "Localizer.h"
+#include "SpentOperands.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Indexing.h"
@@ -187,6 +188,19 @@ static SmallVector<int64_t> directResults(StageOp stage,
   return direct;
 }
 
+/// Operands that a step adds up, and that nothing but this stage reads: the next
+/// step starts them anew.
+static SmallVector<int64_t> spentOperands(StageOp stage,
+                                          const sharding::Mesh &mesh) {
+  SmallVector<int64_t> spent;
+  for (OpOperand &operand : stage->getOpOperands())
+    if (auto sum = dyn_cast<OpResult>(operand.get());
+        sum && sum.getDefiningOp<StageOp>() && sum.hasOneUse() &&
+        isAccumulated(sum, mesh))
+      spent.push_back(operand.getOperandNumber());
+  return spent;
+}
+
 llvm::Expected<OwningOpRef<LocalStageOp>> Localizer::run(StageOp stage) {
   Block &body = stage.getBody().front();
   SmallVector<Type> arguments;
@@ -212,6 +226,9 @@ llvm::Expected<OwningOpRef<LocalStageOp>> Localizer::run(StageOp stage) {
   OwningOpRef<LocalStageOp> result =
       LocalStageOp::create(builder, stage.getSymName(), states, accumulated,
                            stored, directResults(stage, mesh), arguments);
+  if (SmallVector<int64_t> spent = spentOperands(stage, mesh); !spent.empty())
+    result->getOperation()->setAttr(kSpent,
+                                    builder.getDenseI64ArrayAttr(spent));
   Block &block = result->getBlock();
   builder.setInsertionPointToStart(&block);
   for (BlockArgument argument : body.getArguments())

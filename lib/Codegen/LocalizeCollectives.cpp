@@ -387,8 +387,7 @@ llvm::Expected<Value> Localizer::localizeStep(CollectiveOpInterface collective,
     Value isFirst = compare(CompareKind::eq, axisIndex(axes), constantInt(0));
     Value zero = constant(builder.getZeroAttr(element));
     result = select(isFirst, local, zero);
-  } else if (isa<AllReduceOp>(op) && inTime(axes, mesh).size() == axes.size()) {
-    // Added up where the value was kept.
+  } else if (isReducedWhereKept(op, mesh)) {
     result = local;
   } else if (isa<AllReduceOp>(op)) {
     result =

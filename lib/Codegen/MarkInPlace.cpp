@@ -15,15 +15,9 @@ using namespace ax::codegen;
 
 /// Whether everything that reads `value` comes before `op`, which does too.
 static bool isLastReader(Operation *op, Value value) {
-  SmallVector<Value> seen{value};
-  while (!seen.empty())
-    for (Operation *user : seen.pop_back_val().getUsers()) {
-      if (isViewOp(user))
-        seen.push_back(user->getResult(0));
-      else if (user != op && !user->isBeforeInBlock(op))
-        return false;
-    }
-  return true;
+  return llvm::all_of(readersOf(value), [op](Operation *reader) {
+    return reader == op || reader->isBeforeInBlock(op);
+  });
 }
 
 /// Whether the element of a result is made from that element of `argument`

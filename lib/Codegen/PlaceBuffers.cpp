@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A result has one of three places: where a result of the stage goes, if it is
-// all of one; the memory of an operand that nobody needs any more; or the
-// arena, of which it has a piece from the command that makes it to the last
-// that reads it. The first saves a copy, the second saves memory, so they come
-// first.
+// all of one; the memory of an operand that nobody needs any more, be it a sum
+// over micro-batches, which starts anew in the next step; or the arena, of which
+// it has a piece from the command that makes it to the last that reads it. The
+// first saves a copy, the second saves memory, so they come first.
 //
 // An example, of commands a .. d, each with 4 kB of results:
 //
@@ -26,6 +26,7 @@
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "Library.h"
+#include "SpentOperands.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Cost/Arena.h"
 #include "mlir/IR/Builders.h"
@@ -74,25 +75,64 @@ public:
 
 private:
   /// Values that share memory. Of those outside of the arena nothing is known
-  /// but that they have a place.
+  /// but that they have a place; and whether that is free once they are read.
   struct Piece {
     std::optional<cost::Lifetime> inArena;
+    bool isSpent = false;
   };
 
   /// Finds what is made right where a result of the stage goes, of those that
   /// may be (`direct`): it must be the whole of what its command makes, not a
   /// part of it or a transposed view, since a command writes all, in its order.
   void choosePlacesOfResults() {
+    ArrayRef<int64_t> spent;
+    if (auto given = stage->getAttrOfType<DenseI64ArrayAttr>(kSpent))
+      spent = given;
     for (BlockArgument argument : block.getArguments())
-      pieceOf[argument] = addPiece({});
-    for (int64_t number : stage.getDirect()) {
-      Value result = stage.getYield()->getOperand(number);
-      StridedView view = viewOf(result);
-      Operation *maker = view.base.getDefiningOp();
-      if (maker && isCommand(maker) && view.offset == 0 && view.isDense() &&
-          byteSizeOf(view.base) == byteSizeOf(result))
-        resultOf.try_emplace(view.base, number);
+      pieceOf[argument] = addPiece(
+          {std::nullopt, llvm::is_contained(spent, argument.getArgNumber())});
+    for (int64_t number : stage.getDirect())
+      if (Operation *maker = makerOfWhole(number))
+        resultOf.try_emplace(baseOf(number), number);
+    llvm::DenseMap<Value, int64_t> stores;
+    for (int64_t i = stage.getFirstStored(); i < numResults(); ++i)
+      ++stores[baseOf(i)];
+    for (auto [i, name] : llvm::enumerate(stage.getStored())) {
+      int64_t number = stage.getFirstStored() + i;
+      Operation *maker = makerOfWhole(number);
+      // Two states of one value are two copies of it.
+      if (maker && stores.lookup(baseOf(number)) == 1 &&
+          isReadBefore(name, maker))
+        resultOf.try_emplace(baseOf(number), number);
     }
+  }
+
+  int64_t numResults() { return stage.getYield()->getNumOperands(); }
+  Value baseOf(int64_t number) {
+    return viewOf(stage.getYield()->getOperand(number)).base;
+  }
+
+  /// Returns the command whose result is a result of the stage, if there is one.
+  Operation *makerOfWhole(int64_t number) {
+    Value result = stage.getYield()->getOperand(number);
+    StridedView view = viewOf(result);
+    Operation *maker = view.base.getDefiningOp();
+    return maker && isCommand(maker) && view.offset == 0 && view.isDense() &&
+                   byteSizeOf(view.base) == byteSizeOf(result)
+               ? maker
+               : nullptr;
+  }
+
+  /// Whether nothing reads the old value of a state from `maker` on.
+  bool isReadBefore(Attribute state, Operation *maker) {
+    auto loaded = llvm::find(stage.getStates(), state);
+    if (loaded == stage.getStates().end())
+      return true;
+    Value old = block.getArgument(stage.getNumInputs() +
+                                  (loaded - stage.getStates().begin()));
+    return llvm::all_of(readersOf(old), [&](Operation *reader) {
+      return reader->isBeforeInBlock(maker);
+    });
   }
 
   /// Returns the new piece's number: pieces move as the vector grows.
@@ -157,14 +197,17 @@ private:
                : std::nullopt;
   }
 
-  /// Whether `result` may be made in `operand`'s memory: that is in the arena,
-  /// nobody needs it afterwards, and nothing else wants the result elsewhere.
+  /// Whether `result` may be made in `operand`'s memory: that is in the arena or
+  /// spent, nobody needs it afterwards, and nothing else wants the result
+  /// elsewhere.
   bool canReplace(Value operand, OpResult result) {
     StridedView view = viewOf(operand);
     auto it = pieceOf.find(view.base);
     if (resultOf.contains(result) || view.offset != 0 ||
-        byteSizeOf(view.base) != byteSizeOf(result) || it == pieceOf.end() ||
-        !pieces[it->second].inArena)
+        byteSizeOf(view.base) != byteSizeOf(result) || it == pieceOf.end())
+      return false;
+    const Piece &piece = pieces[it->second];
+    if (!piece.inArena && !piece.isSpent)
       return false;
     Operation *maker = result.getOwner();
     if (llvm::count_if(maker->getOperands(), [&](Value other) {
@@ -173,18 +216,11 @@ private:
       return false;
     // All that reads the operand, by whatever view, comes before the command,
     // but for the end of the exchange that the command starts.
-    SmallVector<Value> seen{view.base};
-    while (!seen.empty())
-      for (Operation *user : seen.pop_back_val().getUsers()) {
-        auto await = dyn_cast<AwaitOp>(user);
-        if (await && await.getStarted() == result)
-          continue;
-        if (isViewOp(user))
-          seen.push_back(user->getResult(0));
-        else if (!user->isBeforeInBlock(maker) && user != maker)
-          return false;
-      }
-    return true;
+    return llvm::all_of(readersOf(view.base), [&](Operation *reader) {
+      auto await = dyn_cast<AwaitOp>(reader);
+      return reader == maker || reader->isBeforeInBlock(maker) ||
+             (await && await.getStarted() == result);
+    });
   }
 
   /// Offsets are known only now, when each life has its end. A result in place

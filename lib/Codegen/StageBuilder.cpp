@@ -88,14 +88,18 @@ private:
                          tables.program.outputs[output].name);
     }
     int32_t state = sinks.states.front();
-    return stateBuffers[state] = buffers.add(rt::Space::State, state, bytes,
-                                             tables.program.states[state].name);
+    auto [it, isNew] = stateBuffers.try_emplace(state, 0);
+    if (isNew)
+      it->second = buffers.add(rt::Space::State, state, bytes,
+                               tables.program.states[state].name);
+    return it->second;
   }
 
   /// Values that are made right where they go in the end.
   void bindResults() {
-    for (int64_t number : local.getDirect()) {
-      Value base = viewOf(local.getYield()->getOperand(number)).base;
+    for (auto [number, value] :
+         llvm::enumerate(local.getYield()->getOperands())) {
+      Value base = viewOf(value).base;
       Operation *maker = base.getDefiningOp();
       PlaceAttr wanted =
           PlaceAttr::get(local.getContext(), PlaceKind::Result, number);

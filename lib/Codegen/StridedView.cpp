@@ -56,4 +56,17 @@ StridedView viewOf(Value value, const MemoryValues &inMemory) {
   return StridedView::whole(value);
 }
 
+SmallVector<Operation *> readersOf(Value value) {
+  SmallVector<Operation *> readers;
+  SmallVector<Value> open{value};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (isViewOp(user))
+        open.push_back(user->getResult(0));
+      else
+        readers.push_back(user);
+    }
+  return readers;
+}
+
 } // namespace ax::codegen

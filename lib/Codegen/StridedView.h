@@ -22,6 +22,9 @@ using MemoryValues = llvm::SmallDenseSet<mlir::Value>;
 /// that is in memory. `base` is `value` itself when there are none.
 StridedView viewOf(mlir::Value value, const MemoryValues &inMemory = {});
 
+/// Returns what reads `value`, or a view of it, and is no view.
+llvm::SmallVector<mlir::Operation *> readersOf(mlir::Value value);
+
 } // namespace ax::codegen
 
 #endif // AX_LIB_CODEGEN_STRIDEDVIEW_H

@@ -72,6 +72,14 @@ bool ax::isAccumulated(OpResult result, const sharding::Mesh &mesh) {
          });
 }
 
+bool ax::isReducedWhereKept(Operation *op, const sharding::Mesh &mesh) {
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  if (!collective || !isa<AllReduceOp>(op))
+    return false;
+  sharding::SubAxes axes = collective.getMovedAxes().resolve(mesh);
+  return inTime(axes, mesh).size() == axes.size();
+}
+
 static bool isKeptByMicroBatch(OpResult result, const sharding::Mesh &mesh) {
   const sharding::Layout &layout = getLayout(tensorType(result), mesh);
   return !inTime(layout.usedAxes(), mesh).empty() &&

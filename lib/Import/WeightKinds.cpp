@@ -98,6 +98,12 @@ struct Rows {
 
 } // namespace
 
+static bool isOneNumber(ArrayRef<uint8_t> bytes) {
+  constexpr size_t one = sizeof(float);
+  return bytes.size() > one && std::memcmp(bytes.data(), bytes.data() + one,
+                                           bytes.size() - one) == 0;
+}
+
 static bool isClose(double a, double b, double tolerance) {
   return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
 }
@@ -257,6 +263,11 @@ static bool isRepeated(const Values &values) {
 std::optional<WeightKind> ax::import::kindByValues(ArrayRef<uint8_t> bytes,
                                                    ArrayRef<int64_t> shape) {
   Values values(bytes, shape);
+  // Each of the others would read all of it. Weights of zeros are those of files
+  // that are holes, as large as those of a model.
+  if (isOneNumber(bytes))
+    return isRowOfZeros(values) ? std::optional(WeightKind::ZeroRow)
+                                : std::nullopt;
   Rows rows(values);
   if (hasPairsOfSines(rows) || areSinusoids(rows))
     return WeightKind::Sines;

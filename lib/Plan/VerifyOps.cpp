@@ -139,12 +139,10 @@ void OpVerifier::verifyRule(ShardingRuleOpInterface ruled,
 void OpVerifier::verifyCollective(CollectiveOpInterface collective) {
   if (!sharding::communicates(collective.getStepKind()))
     return;
-  sharding::SubAxes axes = collective.getMovedAxes().resolve(mesh);
-  // Added up already.
-  if (isOnceAStep && isa<AllReduceOp>(op) &&
-      inTime(axes, mesh).size() == axes.size())
+  if (isOnceAStep && isReducedWhereKept(op, mesh))
     return;
-  for (const sharding::SubAxis &axis : axes)
+  for (const sharding::SubAxis &axis :
+       collective.getMovedAxes().resolve(mesh))
     if (mesh.isInTime(axis))
       fault() << "exchanges over '" << axis.axis
               << "', which is in time: micro-batches are not there at once";

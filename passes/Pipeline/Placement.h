@@ -4,6 +4,7 @@
 #define AX_PASSES_PIPELINE_PLACEMENT_H
 
 #include "ax/Cost/Schedule.h"
+#include "ax/Dialect/Actions.h"
 #include "ax/Dialect/StageAndAction.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -32,6 +33,9 @@ public:
   bool isEverywhere(mlir::Value value) const {
     return value.getDefiningOp() && isEverywhere(value.getDefiningOp());
   }
+  /// Whether an operation of the update costs nothing, so that each list that
+  /// reads its result does it: what is kept between lists is its operand.
+  bool isFree(mlir::Operation *op) const { return isReducedWhereKept(op, mesh); }
   /// Returns in which action an operation is done. With one stage, forward is
   /// the backward pass too; with one micro-batch besides, everything.
   Action actionOf(mlir::Operation *op) const { return actions.lookup(op); }

@@ -5,7 +5,9 @@
 // operation that no stage owns is done by all that need its result; what
 // another coordinate owns is sent. So the update is cut into levels, with
 // transfers from one level to later ones; everything is done as late as it can
-// be, so that little is kept from level to level.
+// be, so that little is kept from level to level. What costs nothing is done in
+// each level that reads it: a gradient that was added up is kept once, for its
+// norm and for the update, which waits for everybody's norms.
 //
 //===----------------------------------------------------------------------===//
 #include "StageLists.h"
@@ -41,6 +43,11 @@ private:
     auto stage = placement.stageOf(op);
     return stage ? placement.coordinateOf(*stage) : wanted;
   }
+  /// Whether each list of coordinate `on` has what `op` gives for nothing: a sum
+  /// over micro-batches of what a list of its own has added up.
+  bool isReadyOn(Operation *op, int64_t on) const {
+    return placement.isFree(op) && !makerOf(op->getOperand(0), on);
+  }
   /// Which node makes `value` for coordinate `on`; none when it is there.
   std::optional<Key> makerOf(Value value, int64_t on) const;
   void addNode(const Key &key);
@@ -67,6 +74,8 @@ private:
   std::vector<size_t> order;
   /// Level at which a coordinate first has what another one sends.
   std::map<std::pair<int64_t, void *>, int64_t> arrival;
+  /// What is free and done in a list though its own is another.
+  llvm::DenseSet<std::pair<StageList *, Operation *>> repeated;
   /// The part of each level, without gaps.
   std::map<int64_t, int64_t> parts;
 };
@@ -223,8 +232,14 @@ void UpdatePlacer::read(Value value, int64_t on, int64_t level) {
     return lists.take(here, value, &lists.homeOf(producer));
   const Node &node = nodes[numbers.at(*maker)];
   if (node.on == on) {
-    if (node.level != level)
-      lists.take(here, value, &listOf(node));
+    if (node.level == level)
+      return;
+    if (!isReadyOn(producer, on))
+      return lists.take(here, value, &listOf(node));
+    if (!repeated.insert({&here, producer}).second)
+      return;
+    read(producer->getOperand(0), on, level);
+    here.ops.push_back(producer);
     return;
   }
   int64_t first = arrival.at({on, value.getAsOpaquePointer()});
@@ -238,9 +253,9 @@ void UpdatePlacer::fill(const Node &node) {
   StageList &here = listOf(node);
   if (node.value)
     return lists.take(here, node.value, &lists.homeOf(node.op));
-  here.ops.push_back(node.op);
   for (Value operand : node.op->getOperands())
     read(operand, node.on, node.level);
+  here.ops.push_back(node.op);
 }
 
 void ax::placeUpdates(StageLists &lists, ProgramOp program,

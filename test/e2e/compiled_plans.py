@@ -216,7 +216,8 @@ def targets():
                 (["--target=x86-64-v9"],
                  "--target=x86-64-v9: there is no target 'x86-64-v9', but "
                  "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, sm_80, "
-                 "sm_90, sm_100; did you mean 'x86-64-v2'?"),
+                 "sm_90, sm_100 (+cudnn: with cuDNN); did you mean "
+                 "'x86-64-v2'?"),
                 (["--target=x86-64,sm_9"],
                  "--target=sm_9: there is no target 'sm_9', but native"),
                 (["--target=x86-64,"], "--target=: there is no target ''"),

@@ -2,8 +2,10 @@
 """What training needs of memory: predicted, and measured."""
 import json
 import os
+import re
 import subprocess
 import time
+from functools import partial
 
 import numpy as np
 
@@ -160,7 +162,30 @@ def prepared():
             raise Failed(f"{more} bytes, predicted {peaks}")
 
 
+def nothingIsCopied(layout):
+    """A gradient that was added up is kept once, for its norm and for its update; a
+    weight that is gathered is written where it is."""
+    with scratch() as folder:
+        gpt(f"{folder}/model.onnx", layers=2, width=32, heads=2, vocabulary=48,
+            batch=8, tokens=8)
+        plan = f"{folder}/plan.mlir"
+        run(tool("axopt"), f"{folder}/model.onnx", "--train", "--clip-norm=1",
+            "--loss=cross_entropy(logits,labels)", *layout.split(), "-o", plan)
+        for target in [], ["--target=sm_90"]:
+            listed = run(tool("axrun"), plan, "--list-commands", *target).stdout
+            # Elements, none of which are of a weight's size.
+            copied = [int(count) for count in
+                      re.findall(r": copy (\d+) ", listed)]
+            if any(count >= 32 * 32 for count in copied):
+                raise Failed(f"{layout} {target}: copies of {copied}")
+
+
 def cases(every):
+    for layout in ("--pp=2 --micro-batches=4", "--dp=2 --zero=1",
+                   "--dp=2 --zero=2 --micro-batches=2",
+                   "--pp=2 --micro-batches=4 --schedule=zero-bubble",
+                   "--pp=2 --dp=2 --zero=2 --micro-batches=2"):
+        yield f"nothing is copied {layout}", partial(nothingIsCopied, layout)
     yield "steps share packed weights", stepsShareWeights
     yield "recompute", recompute
     yield "ranks", ranks

@@ -286,10 +286,11 @@ def PlaceBuffers : Pass<"axl-place-buffers"> {
   let summary = "Where the results of commands lie in memory";
   let description = [{
     Each result of a command (`axl.fusion`, a library operation, a collective) gets
-    an `#axl.place`: where the stage's result goes if that is `direct`; in the
-    memory of an operand that nothing reads afterwards, where a kernel is
-    `in_place`, a convolution adds its residual, or an all-reduce ends; or in the
-    arena, such that values of which both are still to be read do not overlap. Both
+    an `#axl.place`: where the stage's result goes if that is `direct`, or a state
+    whose old value nothing reads from there on; in the memory of an operand that
+    nothing reads afterwards, where a kernel is `in_place`, a convolution adds its
+    residual, or an all-reduce ends, be it in the arena or a sum over micro-batches
+    (`axl.spent`); or in the arena, such that values of which both are still to be read do not overlap. Both
     ends of an exchange that was started stay until it is waited for.
   }];
 }

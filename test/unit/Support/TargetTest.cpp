@@ -45,8 +45,8 @@ TEST(Target, UnknownOnes) {
   EXPECT_EQ(error("x86-64-v9").code, ExitCode::Usage);
   EXPECT_EQ(error("x86-64-v9").message,
             "there is no target 'x86-64-v9', but native, x86-64, x86-64-v2, "
-            "x86-64-v3, x86-64-v4, sm_80, sm_90, sm_100; did you mean "
-            "'x86-64-v2'?");
+            "x86-64-v3, x86-64-v4, sm_80, sm_90, sm_100 (+cudnn: with cuDNN); "
+            "did you mean 'x86-64-v2'?");
   EXPECT_EQ(error("sm_75").code, ExitCode::Usage);
   EXPECT_EQ(error("native+sim").code, ExitCode::Usage);
   EXPECT_EQ(error("sm_").code, ExitCode::Usage);

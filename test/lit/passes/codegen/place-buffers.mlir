@@ -50,3 +50,44 @@ ax.plan @p version 1 {
     }
   }
 }
+
+// -----
+
+// A new value is made where the state is, as soon as nothing reads the old one; not
+// while something does, and not where two states become copies of one value.
+ax.plan @p version 1 {
+  ax.mesh [data = 2]
+  ax.state @s : tensor<4xf32>
+  ax.state @t : tensor<4xf32>
+  axl.program @main {
+    // CHECK-LABEL: axl.stage @stored(
+    // CHECK: axl.all_gather {{.*}}axl.places = [#axl.place<result 0>]
+    // CHECK: axl.all_gather {{.*}}axl.places = [#axl.place<arena
+    axl.stage @stored(%x: tensor<2xf32>) loads(@s = %s: tensor<4xf32>, @t = %t: tensor<4xf32>) stores(@s, @t) {
+      %0 = axl.all_gather %x dims [0] over {data} : tensor<2xf32> -> tensor<4xf32>
+      %1 = axl.all_gather %x dims [0] over {data} : tensor<2xf32> -> tensor<4xf32>
+      %2 = axl.all_reduce sum %t over {data} : tensor<4xf32> -> tensor<4xf32>
+      axl.yield %0, %1 : tensor<4xf32>, tensor<4xf32>
+    }
+    // CHECK-LABEL: axl.stage @copied(
+    // CHECK: axl.all_gather {{.*}}axl.places = [#axl.place<arena
+    axl.stage @copied(%x: tensor<2xf32>) stores(@s, @t) {
+      %0 = axl.all_gather %x dims [0] over {data} : tensor<2xf32> -> tensor<4xf32>
+      axl.yield %0, %0 : tensor<4xf32>, tensor<4xf32>
+    }
+    // A sum that nothing reads afterwards is reduced where it is; one that is
+    // read again, or by other stages, is not.
+    // CHECK-LABEL: axl.stage @spent(
+    // CHECK: axl.all_reduce sum %arg0 {{.*}}axl.places = [#axl.place<operand 0>]
+    // CHECK: axl.all_reduce sum %arg1 {{.*}}axl.places = [#axl.place<arena
+    // CHECK: axl.all_reduce sum %arg2 {{.*}}axl.places = [#axl.place<arena
+    axl.stage @spent(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>, %z: tensor<4x4xf32>) attributes {axl.spent = array<i64: 0, 1>} {
+      %0 = axl.all_reduce sum %x over {data} : tensor<4x4xf32> -> tensor<4x4xf32>
+      %1 = axl.all_reduce sum %y over {data} : tensor<4x4xf32> -> tensor<4x4xf32>
+      %2 = axl.all_reduce sum %z over {data} : tensor<4x4xf32> -> tensor<4x4xf32>
+      %3 = ax.linear %0, %1 : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+      %4 = ax.linear %2, %y : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+      axl.yield %3, %4 : tensor<4x4xf32>, tensor<4x4xf32>
+    }
+  }
+}

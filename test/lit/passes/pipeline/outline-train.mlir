@@ -1,6 +1,7 @@
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages,ax-schedule))' | FileCheck %s
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages,ax-schedule{schedule=gpipe}))' | FileCheck %s --check-prefix=GPIPE
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages{schedule=zero-bubble},ax-schedule{schedule=zero-bubble}))' | FileCheck %s --check-prefix=SPLIT
+// RUN: sed 's/data = 2/data = 1/' %s | axopt-opt --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages,ax-schedule))' | FileCheck %s --check-prefix=ALONE
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-schedule{schedule=best}))' 2>&1 | FileCheck %s --check-prefix=POLICY
 // POLICY: there is no schedule 'best', but 1f1b, gpipe, {{.*}}
 
@@ -27,6 +28,15 @@
 // CHECK: ax.schedule "1f1b" {
 // CHECK-NEXT: stage 0: "F0 F1 B0 F2 B1 B2 U U.2",
 // CHECK-NEXT: stage 1: "F0 B0 F1 B1 F2 B2 U.1 U.2"
+
+// On one rank of data a gradient that was added up is all that is kept for its norm
+// and for its update; each reduces it over micro-batches, which is nothing to do.
+// ALONE: %[[B1:.*]]:3 = ax.stage @backward1 on 1
+// ALONE: ax.stage @update1.1 on 1 {{.*}}%[[G:arg[0-9]+]] = %[[B1]]#2 : tensor<4x4xf32, #ax.layout<[{}, {}], partial sum {micro}>>)
+// ALONE: ax.all_reduce %[[G]] over {micro}
+// ALONE: ax.stage @update1.2 on 1 {{.*}}%[[G:arg[0-9]+]] = %[[B1]]#2 : tensor<4x4xf32, #ax.layout<[{}, {}], partial sum {micro}>>)
+// ALONE: %[[S:.*]] = ax.all_reduce %[[G]] over {micro}
+// ALONE: ax.binary mul %[[S]], %{{.*}} {node = "update of v"}
 
 // GPIPE: ax.stage @forward0 {{.*}} attributes {ax.slots = 3 : i64}
 // GPIPE: ax.schedule "gpipe" {
