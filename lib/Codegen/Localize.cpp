@@ -188,8 +188,8 @@ static SmallVector<int64_t> directResults(StageOp stage,
   return direct;
 }
 
-/// Operands that a step adds up, and that nothing but this stage reads: the next
-/// step starts them anew.
+/// Operands that a step adds up, and that nothing but this stage reads: the
+/// next step starts them anew.
 static SmallVector<int64_t> spentOperands(StageOp stage,
                                           const sharding::Mesh &mesh) {
   SmallVector<int64_t> spent;

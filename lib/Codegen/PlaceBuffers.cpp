@@ -3,9 +3,9 @@
 //
 // A result has one of three places: where a result of the stage goes, if it is
 // all of one; the memory of an operand that nobody needs any more, be it a sum
-// over micro-batches, which starts anew in the next step; or the arena, of which
-// it has a piece from the command that makes it to the last that reads it. The
-// first saves a copy, the second saves memory, so they come first.
+// over micro-batches, which starts anew in the next step; or the arena, of
+// which it has a piece from the command that makes it to the last that reads
+// it. The first saves a copy, the second saves memory, so they come first.
 //
 // An example, of commands a .. d, each with 4 kB of results:
 //
@@ -112,7 +112,8 @@ private:
     return viewOf(stage.getYield()->getOperand(number)).base;
   }
 
-  /// Returns the command whose result is a result of the stage, if there is one.
+  /// Returns the command whose result is a result of the stage, if there is
+  /// one.
   Operation *makerOfWhole(int64_t number) {
     Value result = stage.getYield()->getOperand(number);
     StridedView view = viewOf(result);
@@ -197,8 +198,8 @@ private:
                : std::nullopt;
   }
 
-  /// Whether `result` may be made in `operand`'s memory: that is in the arena or
-  /// spent, nobody needs it afterwards, and nothing else wants the result
+  /// Whether `result` may be made in `operand`'s memory: that is in the arena
+  /// or spent, nobody needs it afterwards, and nothing else wants the result
   /// elsewhere.
   bool canReplace(Value operand, OpResult result) {
     StridedView view = viewOf(operand);

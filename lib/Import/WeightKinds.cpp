@@ -100,8 +100,8 @@ struct Rows {
 
 static bool isOneNumber(ArrayRef<uint8_t> bytes) {
   constexpr size_t one = sizeof(float);
-  return bytes.size() > one && std::memcmp(bytes.data(), bytes.data() + one,
-                                           bytes.size() - one) == 0;
+  return bytes.size() > one &&
+         std::memcmp(bytes.data(), bytes.data() + one, bytes.size() - one) == 0;
 }
 
 static bool isClose(double a, double b, double tolerance) {
@@ -263,8 +263,8 @@ static bool isRepeated(const Values &values) {
 std::optional<WeightKind> ax::import::kindByValues(ArrayRef<uint8_t> bytes,
                                                    ArrayRef<int64_t> shape) {
   Values values(bytes, shape);
-  // Each of the others would read all of it. Weights of zeros are those of files
-  // that are holes, as large as those of a model.
+  // Each of the others would read all of it. Weights of zeros are those of
+  // files that are holes, as large as those of a model.
   if (isOneNumber(bytes))
     return isRowOfZeros(values) ? std::optional(WeightKind::ZeroRow)
                                 : std::nullopt;

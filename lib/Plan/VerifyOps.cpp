@@ -141,8 +141,7 @@ void OpVerifier::verifyCollective(CollectiveOpInterface collective) {
     return;
   if (isOnceAStep && isReducedWhereKept(op, mesh))
     return;
-  for (const sharding::SubAxis &axis :
-       collective.getMovedAxes().resolve(mesh))
+  for (const sharding::SubAxis &axis : collective.getMovedAxes().resolve(mesh))
     if (mesh.isInTime(axis))
       fault() << "exchanges over '" << axis.axis
               << "', which is in time: micro-batches are not there at once";

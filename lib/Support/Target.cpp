@@ -45,9 +45,9 @@ llvm::Expected<Target> Target::parse(llvm::StringRef name) {
     return Target(*gpu);
   llvm::SmallVector<llvm::StringRef> known(CpuTarget::names());
   llvm::append_range(known, GpuTarget::names());
-  return makeErrorf(
-      ExitCode::Usage, "there is no target '{0}', but {1} (+cudnn: with cuDNN){2}",
-      name, llvm::join(known, ", "), suggestNearest(name, known));
+  return makeErrorf(ExitCode::Usage,
+                    "there is no target '{0}', but {1} (+cudnn: with cuDNN){2}",
+                    name, llvm::join(known, ", "), suggestNearest(name, known));
 }
 
 std::string Target::toText() const {

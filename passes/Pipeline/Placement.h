@@ -35,7 +35,9 @@ public:
   }
   /// Whether an operation of the update costs nothing, so that each list that
   /// reads its result does it: what is kept between lists is its operand.
-  bool isFree(mlir::Operation *op) const { return isReducedWhereKept(op, mesh); }
+  bool isFree(mlir::Operation *op) const {
+    return isReducedWhereKept(op, mesh);
+  }
   /// Returns in which action an operation is done. With one stage, forward is
   /// the backward pass too; with one micro-batch besides, everything.
   Action actionOf(mlir::Operation *op) const { return actions.lookup(op); }

@@ -43,8 +43,8 @@ private:
     auto stage = placement.stageOf(op);
     return stage ? placement.coordinateOf(*stage) : wanted;
   }
-  /// Whether each list of coordinate `on` has what `op` gives for nothing: a sum
-  /// over micro-batches of what a list of its own has added up.
+  /// Whether each list of coordinate `on` has what `op` gives for nothing: a
+  /// sum over micro-batches of what a list of its own has added up.
   bool isReadyOn(Operation *op, int64_t on) const {
     return placement.isFree(op) && !makerOf(op->getOperand(0), on);
   }

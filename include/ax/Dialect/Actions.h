@@ -47,8 +47,8 @@ bool isReducedOverTime(const sharding::Layout &layout,
 /// It is such a one, and a list that runs once a step takes it: what the slices
 /// have is added up, or compared, where it is kept.
 bool isAccumulated(mlir::OpResult result, const sharding::Mesh &mesh);
-/// An all-reduce over slices in time alone. Where it is done once a step, it has
-/// nothing to do: its operand was added up, or compared, where it is kept.
+/// An all-reduce over slices in time alone. Where it is done once a step, it
+/// has nothing to do: its operand was added up, or compared, where it is kept.
 bool isReducedWhereKept(mlir::Operation *op, const sharding::Mesh &mesh);
 /// Keeps what other lists take of a stage for `slots` micro-batches.
 void setSlots(StageOp stage, const sharding::Mesh &mesh, int64_t slots);
