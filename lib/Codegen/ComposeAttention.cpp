@@ -5,7 +5,7 @@
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/AttentionParts.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/DenseMap.h"
 
 #include <cmath>
 
@@ -66,16 +66,20 @@ static void finishEmptyRows(AttentionGradientOp op, Value isEmpty) {
 
 /// The mask becomes what cuDNN adds.
 template <typename Op>
-static void giveMask(Op op, Type type) {
-  OpBuilder builder(op);
-  TensorBuilder t(op.getLoc(), builder);
-  CudnnMask mask = makeCudnnMask(AttentionValues(op), type, t);
+static void setMask(Op op, const CudnnMask &mask) {
   op.setCausal(mask.causal);
   op.getMaskMutable().clear();
   if (mask.added)
     op.getMaskMutable().assign(mask.added);
   if (mask.isEmpty)
     finishEmptyRows(op, mask.isEmpty);
+}
+
+template <typename Op>
+static CudnnMask makeMask(Op op, Type type) {
+  OpBuilder builder(op);
+  TensorBuilder t(op.getLoc(), builder);
+  return makeCudnnMask(AttentionValues(op), type, t);
 }
 
 /// The operands but the mask become tensors of `type`, and so do results,
@@ -101,12 +105,6 @@ static void compute(Op op, Type type) {
   }
 }
 
-/// Whether what cuDNN is given has a mask where attention has none.
-static bool needsMask(AttentionOp op) {
-  int64_t queries = shapeOf(op.getQ())[2];
-  return op.getCausal() && queries != 1 && queries != shapeOf(op.getK())[2];
-}
-
 /// Whether the one is the gradient of what the other computes, in the same
 /// type.
 static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
@@ -130,7 +128,7 @@ static void shareSums(AttentionOp attention,
                                     builder.getF32Type());
   auto shared = LocalAttentionOp::create(
       builder, attention.getLoc(), attention.getResult().getType(), sums,
-      attention.getQ(), attention.getK(), attention.getV(),
+      attention.getQ(), attention.getK(), attention.getV(), attention.getMask(),
       attention.getScaleAttr(), attention.getCausalAttr(),
       attention.getEmptyRowsZeroAttr());
   shared->setDiscardableAttrs(attention->getDiscardableAttrDictionary());
@@ -141,8 +139,9 @@ static void shareSums(AttentionOp attention,
     auto made = LocalAttentionGradientOp::create(
         builder, gradient.getLoc(), gradient.getResultTypes(), gradient.getQ(),
         gradient.getK(), gradient.getV(), gradient.getResult(),
-        gradient.getGradient(), shared.getLogSums(), gradient.getScaleAttr(),
-        gradient.getCausalAttr(), gradient.getEmptyRowsZeroAttr());
+        gradient.getGradient(), gradient.getMask(), shared.getLogSums(),
+        gradient.getScaleAttr(), gradient.getCausalAttr(),
+        gradient.getEmptyRowsZeroAttr());
     made->setDiscardableAttrs(gradient->getDiscardableAttrDictionary());
     gradient.replaceAllUsesWith(made);
     gradient.erase();
@@ -159,19 +158,19 @@ struct ComposeAttentionPass
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       Block &block = stage.getBlock();
       SmallVector<AttentionOp> all(block.getOps<AttentionOp>());
-      SmallVector<AttentionGradientOp> backwards(
-          block.getOps<AttentionGradientOp>());
-      llvm::MapVector<AttentionOp, SmallVector<AttentionGradientOp, 1>> sharing;
-      for (AttentionGradientOp gradient : backwards)
-        if (auto attention = gradient.getResult().getDefiningOp<AttentionOp>();
-            attention && !attention.getMask() && isLeft(attention) &&
-            isLeft(gradient) && !needsMask(attention) &&
-            isGradientOf(gradient, attention))
-          sharing[attention].push_back(gradient);
-      llvm::for_each(all, [&](AttentionOp op) { give(op); });
-      llvm::for_each(backwards, [&](AttentionGradientOp op) { give(op); });
-      for (auto &[attention, gradients] : sharing)
-        shareSums(attention, gradients);
+      // Asked of all before any is changed.
+      llvm::DenseMap<AttentionOp, SmallVector<AttentionGradientOp>> sharing;
+      SmallVector<AttentionGradientOp> others;
+      for (auto gradient : block.getOps<AttentionGradientOp>()) {
+        auto attention = gradient.getResult().getDefiningOp<AttentionOp>();
+        bool isGiven = attention && isLeft(attention) && isLeft(gradient) &&
+                       isGradientOf(gradient, attention);
+        (isGiven ? sharing[attention] : others).push_back(gradient);
+      }
+      for (AttentionOp op : all)
+        give(op, sharing.lookup(op));
+      for (AttentionGradientOp op : others)
+        give(op);
     });
   }
 
@@ -179,15 +178,33 @@ struct ComposeAttentionPass
   bool isLeft(Op op) {
     return cudnn && isForCudnn(op);
   }
-  template <typename Op>
-  void give(Op op) {
+  /// `gradients`: that are given the sums.
+  void give(AttentionOp op, ArrayRef<AttentionGradientOp> gradients) {
     if (!isLeft(op)) {
       compose(op);
       return;
     }
+    CudnnMask mask = leave(op);
+    for (AttentionGradientOp gradient : gradients)
+      leave(gradient, mask);
+    if (!gradients.empty())
+      shareSums(op, gradients);
+  }
+  void give(AttentionGradientOp op) {
+    if (isLeft(op))
+      leave(op);
+    else
+      compose(op);
+  }
+  /// Returns the mask, which is made where none is given.
+  template <typename Op>
+  static CudnnMask leave(Op op, std::optional<CudnnMask> mask = {}) {
     Type type = productTypeOf(op);
     compute(op, type);
-    giveMask(op, type);
+    if (!mask)
+      mask = makeMask(op, type);
+    setMask(op, *mask);
+    return *mask;
   }
 
   static void compose(AttentionOp op) {

@@ -36,8 +36,8 @@ def ComposeAttention : Pass<"axl-compose-attention"> {
     softmax as it is (but where all of them are so large that scores would be
     rounded away). What cuDNN gives for queries that attend to nothing is
     replaced, with 0 or NaN, and so is the gradient of that; not where a constant, or
-    the lack of a mask, says that there are none. A gradient without a mask of what
-    the stage computes is given the sums of its softmax.
+    the lack of a mask, says that there are none. A gradient of what the stage
+    computes is given that one's mask, and the sums of its softmax.
   }];
   let options = [
     Option<"cudnn", "cudnn", "bool", "false", "cuDNN is there">
