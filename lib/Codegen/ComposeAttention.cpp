@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ax::codegen {
@@ -26,15 +27,15 @@ static Type productTypeOf(Op op) {
                                                              : Type());
 }
 
+static int64_t headOf(Value operand) { return shapeOf(operand)[3]; }
+
 template <typename Op>
-static bool isForCudnn(Op op) {
+static bool isForCudnn(Op op, int64_t largestHead) {
   Type type = productTypeOf(op);
   if (!type || !(type.isF16() || type.isBF16()) || op.getSoftcap())
     return false;
-  ArrayRef<int64_t> q = shapeOf(op.getQ());
-  // That of all cards, backwards, too; for an H100 cuDNN 9.19 plans 256.
-  constexpr int64_t largestHead = 128, headStep = 8;
-  for (int64_t size : {q[3], shapeOf(op.getV())[3]})
+  constexpr int64_t headStep = 8;
+  for (int64_t size : {headOf(op.getQ()), headOf(op.getV())})
     if (size == 0 || size > largestHead || size % headStep != 0)
       return false;
   return tensorType(op.getResult()).getNumElements() > 0 &&
@@ -174,9 +175,16 @@ struct ComposeAttentionPass
     });
   }
 
-  template <typename Op>
-  bool isLeft(Op op) {
-    return cudnn && isForCudnn(op);
+  bool isLeft(AttentionOp op) { return cudnn && isForCudnn(op, largestHead); }
+  bool isLeft(AttentionGradientOp op) {
+    // cuDNN 9.11 and 9.12 have a bug in gradients of some large heads, where
+    // those of values have another size, on cards of 9.0 (cudnn-frontend's notes
+    // on 1.14.1).
+    constexpr int64_t largestOfOtherValues = 128;
+    int64_t largest = largestGradientHead;
+    if (headOf(op.getQ()) != headOf(op.getV()))
+      largest = std::min(largest, largestOfOtherValues);
+    return cudnn && isForCudnn(op, largest);
   }
   /// `gradients`: that are given the sums.
   void give(AttentionOp op, ArrayRef<AttentionGradientOp> gradients) {

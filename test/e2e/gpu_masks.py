@@ -25,9 +25,10 @@ NUMBERS = {"infinite": -np.inf, "lowest": np.finfo(np.float32).min,
            "large": -1e4}
 
 
-def attentionOf(mask, shape, causal=False, narrow=False, keys=ROWS, kvHeads=2):
+def attentionOf(mask, shape, causal=False, narrow=False, keys=ROWS, kvHeads=2,
+                size=SIZE):
     """`mask`: bool, of which the CPU hides what is false, one of NUMBERS, or
-    random, added as it is. `narrow`: operands are of bf16."""
+    random, added as it is. `narrow`: operands are of bf16. `size`: of a head."""
     sizes = ",".join(map(str, shape))
     kind = "float" if mask == "random" else "bool"
     made = {"bool": "hides = Identity(mask)", "random": "hides = Identity(mask)"
@@ -37,7 +38,7 @@ def attentionOf(mask, shape, causal=False, narrow=False, keys=ROWS, kvHeads=2):
     read = "hides" if mask == "bool" else "read"
     graph = model(
         f"float[2,{ROWS},{WIDTH}] input, float[2,{keys},{WIDTH}] other, "
-        f"{kind}[{sizes}] mask", f"float[2,{ROWS},{HEADS * SIZE}] logits", f"""
+        f"{kind}[{sizes}] mask", f"float[2,{ROWS},{HEADS * size}] logits", f"""
 {given}
 qWide = MatMul(input, wq)
 kWide = MatMul(other, wk)
@@ -49,8 +50,8 @@ mixed = Attention<q_num_heads={HEADS}, kv_num_heads={kvHeads}, is_causal={
     int(causal)}>(q, k, v, {read})
 logits = Cast<to={TensorProto.FLOAT}>(mixed)
 """, "float[1] none = {0}")
-    numbers = {"wq": (WIDTH, HEADS * SIZE), "wk": (WIDTH, kvHeads * SIZE),
-               "wv": (WIDTH, kvHeads * SIZE)}
+    numbers = {"wq": (WIDTH, HEADS * size), "wk": (WIDTH, kvHeads * size),
+               "wv": (WIDTH, kvHeads * size)}
     random = np.random.default_rng(1)
     for name, size in numbers.items():
         graph.graph.initializer.append(numpy_helper.from_array(
@@ -133,11 +134,11 @@ y = MatMul(p, v)
               command=" attention [^\n]* masked")
 
 
-def isDoneByTheCpu():
+def isDoneByTheCpu(size):
     """Where cuDNN refuses, with the mask that is made for cuDNN."""
     with scratch() as folder:
         file, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
-        onnx.save(attentionOf("random", (2, 1, 1, ROWS)), file)
+        onnx.save(attentionOf("random", (2, 1, 1, ROWS), size=size), file)
         run(tool("axopt"), file, "--quiet", *TRAIN, "--precision=bf16", "-o",
             plan)
         given = []
@@ -178,7 +179,8 @@ def isShared(folder):
 
 
 def cases(every):
-    yield "done by the CPU", isDoneByTheCpu
+    for size in SIZE, 256:
+        yield f"heads of {size} done by the CPU", isDoneByTheCpu, size
     yield "no number", isNoNumber
     for name in ("bert_eager_ts14_dyn", "bert_sdpa_ts20_dyn",
                  "bert_sdpa_dynamo23_static", "gpt2_eager_dynamo18_static",
@@ -203,6 +205,7 @@ def cases(every):
     hides = partial(trains, mask=hiding(square))
     yield "fp16 bool", hides, attentionOf("bool", square), "--precision=fp16"
     yield "two ranks", hides, attentionOf("bool", square), bf16, "--dp=2"
+    yield "heads of 256", hides, attentionOf("bool", square, size=256), bf16
     yield ("bf16 operands bool", partial(trains, mask=hiding((2, 1, 1, ROWS))),
            attentionOf("bool", (2, 1, 1, ROWS), narrow=True))
     for keys in 3, 9:
