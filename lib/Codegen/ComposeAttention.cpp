@@ -5,8 +5,9 @@
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/AttentionParts.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/DenseMap.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ax::codegen {
@@ -26,15 +27,15 @@ static Type productTypeOf(Op op) {
                                                              : Type());
 }
 
+static int64_t headOf(Value operand) { return shapeOf(operand)[3]; }
+
 template <typename Op>
-static bool isForCudnn(Op op) {
+static bool isForCudnn(Op op, int64_t largestHead) {
   Type type = productTypeOf(op);
   if (!type || !(type.isF16() || type.isBF16()) || op.getSoftcap())
     return false;
-  ArrayRef<int64_t> q = shapeOf(op.getQ());
-  // That of all cards, backwards, too; for an H100 cuDNN 9.19 plans 256.
-  constexpr int64_t largestHead = 128, headStep = 8;
-  for (int64_t size : {q[3], shapeOf(op.getV())[3]})
+  constexpr int64_t headStep = 8;
+  for (int64_t size : {headOf(op.getQ()), headOf(op.getV())})
     if (size == 0 || size > largestHead || size % headStep != 0)
       return false;
   return tensorType(op.getResult()).getNumElements() > 0 &&
@@ -66,16 +67,20 @@ static void finishEmptyRows(AttentionGradientOp op, Value isEmpty) {
 
 /// The mask becomes what cuDNN adds.
 template <typename Op>
-static void giveMask(Op op, Type type) {
-  OpBuilder builder(op);
-  TensorBuilder t(op.getLoc(), builder);
-  CudnnMask mask = makeCudnnMask(AttentionValues(op), type, t);
+static void setMask(Op op, const CudnnMask &mask) {
   op.setCausal(mask.causal);
   op.getMaskMutable().clear();
   if (mask.added)
     op.getMaskMutable().assign(mask.added);
   if (mask.isEmpty)
     finishEmptyRows(op, mask.isEmpty);
+}
+
+template <typename Op>
+static CudnnMask makeMask(Op op, Type type) {
+  OpBuilder builder(op);
+  TensorBuilder t(op.getLoc(), builder);
+  return makeCudnnMask(AttentionValues(op), type, t);
 }
 
 /// The operands but the mask become tensors of `type`, and so do results,
@@ -101,12 +106,6 @@ static void compute(Op op, Type type) {
   }
 }
 
-/// Whether what cuDNN is given has a mask where attention has none.
-static bool needsMask(AttentionOp op) {
-  int64_t queries = shapeOf(op.getQ())[2];
-  return op.getCausal() && queries != 1 && queries != shapeOf(op.getK())[2];
-}
-
 /// Whether the one is the gradient of what the other computes, in the same
 /// type.
 static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
@@ -130,7 +129,7 @@ static void shareSums(AttentionOp attention,
                                     builder.getF32Type());
   auto shared = LocalAttentionOp::create(
       builder, attention.getLoc(), attention.getResult().getType(), sums,
-      attention.getQ(), attention.getK(), attention.getV(),
+      attention.getQ(), attention.getK(), attention.getV(), attention.getMask(),
       attention.getScaleAttr(), attention.getCausalAttr(),
       attention.getEmptyRowsZeroAttr());
   shared->setDiscardableAttrs(attention->getDiscardableAttrDictionary());
@@ -141,8 +140,9 @@ static void shareSums(AttentionOp attention,
     auto made = LocalAttentionGradientOp::create(
         builder, gradient.getLoc(), gradient.getResultTypes(), gradient.getQ(),
         gradient.getK(), gradient.getV(), gradient.getResult(),
-        gradient.getGradient(), shared.getLogSums(), gradient.getScaleAttr(),
-        gradient.getCausalAttr(), gradient.getEmptyRowsZeroAttr());
+        gradient.getGradient(), gradient.getMask(), shared.getLogSums(),
+        gradient.getScaleAttr(), gradient.getCausalAttr(),
+        gradient.getEmptyRowsZeroAttr());
     made->setDiscardableAttrs(gradient->getDiscardableAttrDictionary());
     gradient.replaceAllUsesWith(made);
     gradient.erase();
@@ -159,35 +159,60 @@ struct ComposeAttentionPass
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       Block &block = stage.getBlock();
       SmallVector<AttentionOp> all(block.getOps<AttentionOp>());
-      SmallVector<AttentionGradientOp> backwards(
-          block.getOps<AttentionGradientOp>());
-      llvm::MapVector<AttentionOp, SmallVector<AttentionGradientOp, 1>> sharing;
-      for (AttentionGradientOp gradient : backwards)
-        if (auto attention = gradient.getResult().getDefiningOp<AttentionOp>();
-            attention && !attention.getMask() && isLeft(attention) &&
-            isLeft(gradient) && !needsMask(attention) &&
-            isGradientOf(gradient, attention))
-          sharing[attention].push_back(gradient);
-      llvm::for_each(all, [&](AttentionOp op) { give(op); });
-      llvm::for_each(backwards, [&](AttentionGradientOp op) { give(op); });
-      for (auto &[attention, gradients] : sharing)
-        shareSums(attention, gradients);
+      // Asked of all before any is changed.
+      llvm::DenseMap<AttentionOp, SmallVector<AttentionGradientOp>> sharing;
+      SmallVector<AttentionGradientOp> others;
+      for (auto gradient : block.getOps<AttentionGradientOp>()) {
+        auto attention = gradient.getResult().getDefiningOp<AttentionOp>();
+        bool isGiven = attention && isLeft(attention) && isLeft(gradient) &&
+                       isGradientOf(gradient, attention);
+        (isGiven ? sharing[attention] : others).push_back(gradient);
+      }
+      for (AttentionOp op : all)
+        give(op, sharing.lookup(op));
+      for (AttentionGradientOp op : others)
+        give(op);
     });
   }
 
-  template <typename Op>
-  bool isLeft(Op op) {
-    return cudnn && isForCudnn(op);
+  bool isLeft(AttentionOp op) { return cudnn && isForCudnn(op, largestHead); }
+  bool isLeft(AttentionGradientOp op) {
+    // cuDNN 9.11 and 9.12 have a bug in gradients of some large heads, where
+    // those of values have another size, on cards of 9.0 (cudnn-frontend's notes
+    // on 1.14.1).
+    constexpr int64_t largestOfOtherValues = 128;
+    int64_t largest = largestGradientHead;
+    if (headOf(op.getQ()) != headOf(op.getV()))
+      largest = std::min(largest, largestOfOtherValues);
+    return cudnn && isForCudnn(op, largest);
   }
-  template <typename Op>
-  void give(Op op) {
+  /// `gradients`: that are given the sums.
+  void give(AttentionOp op, ArrayRef<AttentionGradientOp> gradients) {
     if (!isLeft(op)) {
       compose(op);
       return;
     }
+    CudnnMask mask = leave(op);
+    for (AttentionGradientOp gradient : gradients)
+      leave(gradient, mask);
+    if (!gradients.empty())
+      shareSums(op, gradients);
+  }
+  void give(AttentionGradientOp op) {
+    if (isLeft(op))
+      leave(op);
+    else
+      compose(op);
+  }
+  /// Returns the mask, which is made where none is given.
+  template <typename Op>
+  static CudnnMask leave(Op op, std::optional<CudnnMask> mask = {}) {
     Type type = productTypeOf(op);
     compute(op, type);
-    giveMask(op, type);
+    if (!mask)
+      mask = makeMask(op, type);
+    setMask(op, *mask);
+    return *mask;
   }
 
   static void compose(AttentionOp op) {

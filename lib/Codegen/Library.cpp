@@ -292,6 +292,7 @@ private:
     addOperands(attention, out);
     out.out = desc(placeOf(attention.getResult()));
     out.givesLogSums = true;
+    addMask(attention.getMaskMutable(), out);
     call.desc = out;
   }
   template <typename Op>
@@ -314,6 +315,7 @@ private:
   void buildFor(LocalAttentionGradientOp attention) {
     rt::AttentionGradientDesc out = gradientOf(attention);
     out.forward.givesLogSums = true;
+    addMask(attention.getMaskMutable(), out.forward);
     denseArgument(attention.getLogSumsMutable());
     call.desc = out;
   }

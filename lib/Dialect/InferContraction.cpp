@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InferTypes.h"
 
+#include "ax/Dialect/AttentionValues.h"
+
 using namespace mlir;
 using namespace ax;
 
@@ -295,24 +297,9 @@ static LogicalResult checkAttention(std::optional<Location> location,
   if (k[1] < 1 || q[1] % k[1])
     return emitOptionalError(location, q[1], " heads are no multiple of ", k[1],
                              " key/value heads");
-  if (op.getMask()) {
-    ArrayRef<int64_t> mask = shapeOf(op.getMask());
-    int64_t full[] = {q[0], q[1], q[2], k[2]};
-    auto fits = [](auto pair) {
-      return std::get<0>(pair) == 1 || std::get<0>(pair) == std::get<1>(pair);
-    };
-    if (mask.size() != 4 || !llvm::all_of(llvm::zip(mask, full), fits))
-      return emitOptionalError(location, "mask ", op.getMask().getType(),
-                               " does not broadcast to [", q[0], ", ", q[1],
-                               ", ", q[2], ", ", k[2], "]");
-    Type element = elementOf(op.getMask());
-    if (!element.isInteger(1) && !element.isF32() &&
-        element != elementOf(op.getQ()))
-      return emitOptionalError(location, "mask ", op.getMask().getType(),
-                               " is neither i1 nor f32 nor ",
-                               elementOf(op.getQ()));
-  }
-  return success();
+  return op.getMask()
+             ? checkAttentionMask(location, op.getQ(), op.getK(), op.getMask())
+             : success();
 }
 
 template <typename Adaptor>

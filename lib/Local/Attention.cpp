@@ -1,6 +1,7 @@
 //===- Attention.cpp - Attention with its softmax's sums ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ax/Dialect/AttentionValues.h"
 #include "ax/Dialect/Tensors.h"
 #include "ax/Local/Local.h"
 
@@ -21,6 +22,10 @@ static LogicalResult checkShapes(Op op) {
   int64_t given[] = {q[0], q[1], q[2], v[3]};
   if (shapeOf(op.getResult()) != ArrayRef<int64_t>(given))
     return op.emitOpError("gives no ") << op.getResult().getType();
+  if (Value mask = op.getMask();
+      mask &&
+      failed(checkAttentionMask(op.getLoc(), op.getQ(), op.getK(), mask)))
+    return failure();
   Value sums = op.getLogSums();
   if (!elementType(sums).isF32() || shapeOf(sums) != q.drop_back())
     return op.emitOpError("has a sum in f32 for each query, not ")

@@ -117,12 +117,17 @@ def results(folder, plan, device, target, *flags):
 
 
 def isTheSame(made, *flags, steps=None, rtol=1e-5, atol=1e-6, target=None,
-              command=""):
-    """`command`: what one of the card's is, by a regular expression."""
+              command="", inputs={}):
+    """`made`: a model, or a plan as text. `command`: what one of the card's is,
+    by a regular expression. `inputs`: others are random."""
     with scratch() as folder:
         file, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
-        onnx.save(made, file)
-        run(tool("axopt"), file, "--quiet", *flags, "-o", plan)
+        if isinstance(made, str):
+            Path(plan).write_text(made, encoding="utf-8")
+        else:
+            onnx.save(made, file)
+            run(tool("axopt"), file, "--quiet", *flags, "-o", plan)
+        np.savez(f"{folder}/inputs.npz", **inputs)
         listed = run(tool("axrun"), plan, "--list-commands",
                      env=os.environ | card() |
                      ({"AXRUN_TARGET": target} if target else {})).stdout
@@ -131,6 +136,7 @@ def isTheSame(made, *flags, steps=None, rtol=1e-5, atol=1e-6, target=None,
         before = None
         for warmup in range(steps or 1):
             taken = [f"--warmup={warmup}", "--iterations=1"] if steps else []
+            taken += ["--inputs", f"{folder}/inputs.npz"] if inputs else []
             wanted = results(folder, plan, "cpu", None, *taken)
             got = results(folder, plan, "cuda", target, *taken)
             for name, array in wanted.items():

@@ -3,6 +3,7 @@
 gives, also to queries that attend to nothing."""
 import os
 import re
+from functools import partial
 
 import numpy as np
 import onnx
@@ -15,14 +16,19 @@ from gpu_composed import card, isTheSame
 HEADS, SIZE, ROWS, WIDTH = 4, 8, 6, 16
 TRAIN = ["--train", "--loss=mse(logits,target)", "--optimizer=sgd(lr=0.5)"]
 CUDNN = "sm_90+cudnn+sim"
+# The gradient has the mask of what attention was given, and its sums.
+GIVEN = (r" attention [^\n]* masked \((?:[^,\n]*, ){3}([^,\n]*), [^,\n]*, "
+         r"([^,\n]*)\)(?s:.*) attention_gradient [^\n]* masked "
+         r"\((?:[^,\n]*, ){5}\1, \2, ")
 # What Where adds to what is hidden.
 NUMBERS = {"infinite": -np.inf, "lowest": np.finfo(np.float32).min,
            "large": -1e4}
 
 
-def attentionOf(mask, shape, causal=False, narrow=False, keys=ROWS, kvHeads=2):
+def attentionOf(mask, shape, causal=False, narrow=False, keys=ROWS, kvHeads=2,
+                size=SIZE):
     """`mask`: bool, of which the CPU hides what is false, one of NUMBERS, or
-    random, added as it is. `narrow`: operands are of bf16."""
+    random, added as it is. `narrow`: operands are of bf16. `size`: of a head."""
     sizes = ",".join(map(str, shape))
     kind = "float" if mask == "random" else "bool"
     made = {"bool": "hides = Identity(mask)", "random": "hides = Identity(mask)"
@@ -32,7 +38,7 @@ def attentionOf(mask, shape, causal=False, narrow=False, keys=ROWS, kvHeads=2):
     read = "hides" if mask == "bool" else "read"
     graph = model(
         f"float[2,{ROWS},{WIDTH}] input, float[2,{keys},{WIDTH}] other, "
-        f"{kind}[{sizes}] mask", f"float[2,{ROWS},{HEADS * SIZE}] logits", f"""
+        f"{kind}[{sizes}] mask", f"float[2,{ROWS},{HEADS * size}] logits", f"""
 {given}
 qWide = MatMul(input, wq)
 kWide = MatMul(other, wk)
@@ -44,8 +50,8 @@ mixed = Attention<q_num_heads={HEADS}, kv_num_heads={kvHeads}, is_causal={
     int(causal)}>(q, k, v, {read})
 logits = Cast<to={TensorProto.FLOAT}>(mixed)
 """, "float[1] none = {0}")
-    numbers = {"wq": (WIDTH, HEADS * SIZE), "wk": (WIDTH, kvHeads * SIZE),
-               "wv": (WIDTH, kvHeads * SIZE)}
+    numbers = {"wq": (WIDTH, HEADS * size), "wk": (WIDTH, kvHeads * size),
+               "wv": (WIDTH, kvHeads * size)}
     random = np.random.default_rng(1)
     for name, size in numbers.items():
         graph.graph.initializer.append(numpy_helper.from_array(
@@ -56,10 +62,59 @@ logits = Cast<to={TensorProto.FLOAT}>(mixed)
     return graph
 
 
-def trains(graph, *flags, steps=3):
+def hiding(shape, isEmpty=True):
+    """True where there is a key. `isEmpty`: to the second query of the first
+    sample, or to all of its queries, there is none."""
+    mask = np.random.default_rng(2).random(shape) < 0.6
+    mask[..., 0] = True
+    if isEmpty:
+        mask[0, ..., min(1, shape[2] - 1), :] = False
+    return mask
+
+
+def trains(graph, *flags, steps=3, mask=None):
+    """`mask`: random where there is none."""
     isTheSame(graph, *TRAIN, *flags, steps=steps, rtol=0.02, atol=0.02,
-              target=CUDNN,
-              command=" attention [^\n]* masked(?s:.*) attention_gradient ")
+              target=CUDNN, command=GIVEN,
+              inputs={} if mask is None else {"mask": mask})
+
+
+def plan(shape, causal, zero):
+    """Attention, what it gives and its gradients, of which a mask hides."""
+    q, k = (f"tensor<2x{heads}x{ROWS}x{SIZE}xf32>" for heads in (HEADS, 2))
+    mask = f"tensor<{'x'.join(map(str, shape))}xi1>"
+    flags = ["causal"] * causal + ["empty_rows_zero"] * zero
+    how = (f"mask %m : {mask} scale 0.35 "
+           f"{{{', '.join([*flags, 'product_type = bf16'])}}}")
+    given = {"q": q, "k": k, "v": k, "g": q, "mask": mask}
+    made = {"y": q, "dq": q, "dk": k, "dv": k}
+    outer = ", ".join(f'%{name}0: {kind} {{ax.name = "{name}"}}'
+                      for name, kind in given.items())
+    inner = ", ".join(f"%{name[0]} = %{name}0 : {kind}"
+                      for name, kind in given.items())
+    named = ", ".join(f'{kind} {{ax.name = "{name}"}}'
+                      for name, kind in made.items())
+    kinds = ", ".join(made.values())
+    return f"""ax.plan @attention version 1 {{
+  ax.mesh [pipe = 1] in time [micro = 1]
+  ax.program @main({outer}) -> ({named}) {{
+    %s:4 = ax.stage @stage0 on 0 ({inner}) -> ({kinds}) {{
+      %y = ax.attention %q, %k, %v {how} : {q}, {k}, {k} -> {q}
+      %d:3 = ax.attention_gradient %q, %k, %v, %y, %g {how} : {q}, {k}, {k},
+        {q}, {q} -> {q}, {k}, {k}
+      ax.yield %y, %d#0, %d#1, %d#2 : {kinds}
+    }}
+    ax.schedule "forward" {{ stage 0: "F0" }}
+    ax.return %s#0, %s#1, %s#2, %s#3 : {kinds}
+  }}
+}}
+"""
+
+
+def seesNoKey(shape, causal, zero):
+    """Of queries without a key the gradients are 0, or no numbers."""
+    isTheSame(plan(shape, causal, zero), rtol=0.02, atol=0.02, target=CUDNN,
+              command=GIVEN, inputs={"mask": hiding(shape)})
 
 
 def isNoNumber():
@@ -79,11 +134,11 @@ y = MatMul(p, v)
               command=" attention [^\n]* masked")
 
 
-def isDoneByTheCpu():
+def isDoneByTheCpu(size):
     """Where cuDNN refuses, with the mask that is made for cuDNN."""
     with scratch() as folder:
         file, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
-        onnx.save(attentionOf("random", (2, 1, 1, ROWS)), file)
+        onnx.save(attentionOf("random", (2, 1, 1, ROWS), size=size), file)
         run(tool("axopt"), file, "--quiet", *TRAIN, "--precision=bf16", "-o",
             plan)
         given = []
@@ -104,7 +159,8 @@ def isDoneByTheCpu():
 
 
 def isShared(folder):
-    """All layers of a model, and their gradients, read one mask."""
+    """All layers of a model, and their gradients, read one mask; each gradient its
+    layer's sums."""
     with scratch() as there:
         plan = f"{there}/plan.mlir"
         run(tool("axopt"), folder / "model.onnx", "--quiet", "--test-data",
@@ -116,12 +172,15 @@ def isShared(folder):
     backwards = re.findall(r": attention_gradient .* masked \((.*)\)", listed)
     masks = {call.split(", ")[3] for call in forwards} | {
         call.split(", ")[5] for call in backwards}
-    if len(forwards) < 2 or len(backwards) < 2 or len(masks) != 1:
-        raise Failed(f"{masks} of\n{listed}")
+    sums = {call.split(", ")[5] for call in forwards}
+    if (len(forwards) < 2 or len(backwards) < 2 or len(masks) != 1
+            or {call.split(", ")[6] for call in backwards} != sums):
+        raise Failed(f"{masks} and {sums} of\n{listed}")
 
 
 def cases(every):
-    yield "done by the CPU", isDoneByTheCpu
+    for size in SIZE, 256:
+        yield f"heads of {size} done by the CPU", isDoneByTheCpu, size
     yield "no number", isNoNumber
     for name in ("bert_eager_ts14_dyn", "bert_sdpa_ts20_dyn",
                  "bert_sdpa_dynamo23_static", "gpt2_eager_dynamo18_static",
@@ -132,19 +191,24 @@ def cases(every):
     for shape in (2, 1, 1, ROWS), (1, 1, ROWS, ROWS), (2, HEADS, ROWS, ROWS):
         for causal in False, True:
             name = f"{'x'.join(map(str, shape))}{' causal' * causal}"
+            for zero in False, True:
+                yield (f"no keys {name}{' give 0' * zero}", seesNoKey, shape,
+                       causal, zero)
             for mask in "bool", "random", *NUMBERS:
                 # Where all keys have the lowest number, scores are rounded away
                 # by the CPU, and not by what is added for cuDNN.
-                if mask == "lowest" and (causal or shape[2] != 1):
-                    continue
-                yield (f"{mask} {name}", trains,
-                       attentionOf(mask, shape, causal), bf16)
-    yield ("fp16 bool", trains, attentionOf("bool", (2, 1, ROWS, ROWS)),
-           "--precision=fp16")
-    yield ("bf16 operands bool", trains,
+                given = hiding(shape, isEmpty=mask != "lowest")
+                yield (f"{mask} {name}", partial(
+                    trains, mask=None if mask == "random" else given),
+                    attentionOf(mask, shape, causal), bf16)
+    square = 2, 1, ROWS, ROWS
+    hides = partial(trains, mask=hiding(square))
+    yield "fp16 bool", hides, attentionOf("bool", square), "--precision=fp16"
+    yield "two ranks", hides, attentionOf("bool", square), bf16, "--dp=2"
+    yield "heads of 256", hides, attentionOf("bool", square, size=256), bf16
+    yield ("bf16 operands bool", partial(trains, mask=hiding((2, 1, 1, ROWS))),
            attentionOf("bool", (2, 1, 1, ROWS), narrow=True))
     for keys in 3, 9:
-        yield (f"causal of {keys} keys", trains,
-               attentionOf("bool", (2, 1, 1, keys), True, keys=keys), bf16)
-    yield ("two ranks", trains, attentionOf("bool", (2, 1, ROWS, ROWS)), bf16,
-           "--dp=2")
+        yield (f"causal of {keys} keys", partial(
+            trains, mask=hiding((2, 1, 1, keys))),
+            attentionOf("bool", (2, 1, 1, keys), True, keys=keys), bf16)

@@ -28,9 +28,11 @@ protected:
     return sizes[0] * sizes[1] * sizes[2] * desc.k.sizes[2];
   }
   /// No matrix of all scores is in memory.
-  void checkForwards(const AttentionDesc &desc) {
+  void checkForwards(const AttentionDesc &desc) { checkForwards(desc, h100); }
+  static void checkForwards(const AttentionDesc &desc,
+                            const SharedCudnn &card) {
     ASSERT_EQ(findObstacle(desc), "") << toString(desc);
-    auto plan = planAttention(h100, desc);
+    auto plan = planAttention(card, desc);
     ASSERT_TRUE(bool(plan))
         << toString(desc) << ": " << llvm::toString(plan.takeError());
     constexpr int64_t few = 4096;
@@ -39,8 +41,12 @@ protected:
   }
   /// The gradient of the scores is in memory, in the type of the factors.
   void checkBackwards(const AttentionGradientDesc &desc) {
+    checkBackwards(desc, h100);
+  }
+  static void checkBackwards(const AttentionGradientDesc &desc,
+                             const SharedCudnn &card) {
     ASSERT_EQ(findObstacle(desc), "") << toString(desc);
-    auto plan = planAttentionGradient(h100, desc);
+    auto plan = planAttentionGradient(card, desc);
     ASSERT_TRUE(bool(plan))
         << toString(desc) << ": " << llvm::toString(plan.takeError());
     EXPECT_GE((*plan)->getWorkspaceBytes(), 2 * numScores(desc.forward))
@@ -76,6 +82,34 @@ TEST_F(CudnnPlanTest, TheLargestHeads) {
               HeadLayout::Heads);
 }
 
+// Of sizes in between, too.
+TEST_F(CudnnPlanTest, LargeHeadsWithMasks) {
+  for (int64_t size : {136, 256}) {
+    AttentionDesc desc = makeAttentionDesc(
+        DType::BF16, {1, 4, 2, 256, 256, size}, HeadLayout::Heads,
+        /*causal=*/size == 256);
+    addMask(desc, size == 256 ? DType::BF16 : DType::F32, {1, 1, 256, 256});
+    desc.givesLogSums = true;
+    checkBoth(desc, HeadLayout::Heads);
+  }
+}
+
+// Code for capability 9.0 runs on newer cards, which have the largest heads
+// forwards; backwards it depends on the version of cuDNN.
+TEST_F(CudnnPlanTest, OtherCards) {
+  for (int version : {800, 1000, 1200}) {
+    SharedCudnn card = describeAs(version);
+    AttentionDesc desc =
+        makeAttentionDesc(DType::BF16, {1, 4, 2, 256, 256, 256});
+    addMask(desc, DType::F32, {1, 1, 1, 256});
+    checkForwards(desc, card);
+    desc = makeAttentionDesc(DType::BF16, {1, 4, 2, 256, 256, 128});
+    addMask(desc, DType::BF16, {1, 1, 1, 256});
+    checkForwards(desc, card);
+    checkBackwards(makeGradientDesc(desc), card);
+  }
+}
+
 // Rows of masks may begin anywhere.
 TEST_F(CudnnPlanTest, Masks) {
   for (const std::vector<int64_t> &shape : std::vector<std::vector<int64_t>>{
@@ -85,6 +119,7 @@ TEST_F(CudnnPlanTest, Masks) {
           makeAttentionDesc(DType::BF16, {3, 4, 2, 57, 57, 64},
                             HeadLayout::Heads, /*causal=*/shape[1] == 1);
       addMask(desc, type, shape);
+      desc.givesLogSums = true;
       checkBoth(desc, HeadLayout::Heads);
     }
 }

@@ -29,6 +29,17 @@ inline std::string readDescription() {
 /// Skips where there is no cuDNN.
 class DescribedCard : public ::testing::Test {
 protected:
+  /// A card like the H100, but of another compute capability: 1000 is 10.0.
+  static cuda::SharedCudnn describeAs(int version) {
+    std::string text = readDescription();
+    const std::string ofH100 = "\"deviceVer\": 900";
+    size_t at = text.find(ofH100);
+    EXPECT_NE(at, std::string::npos);
+    text.replace(at, ofH100.size(),
+                 "\"deviceVer\": " + std::to_string(version));
+    return llvm::cantFail(cuda::CudnnHandle::describe(text));
+  }
+
   void SetUp() override {
     // Whoever looks for the driver by its name gets this one from then on.
     std::string driver = driverFolder("nocard") + "/libcuda.so.1";

@@ -29,18 +29,23 @@ def ComposeAttention : Pass<"axl-compose-attention"> {
     scores of all queries are in memory then. A key that `causal` hides is
     multiplied by 0: a value that is no number makes its queries none. What cuDNN
     does is left to it, in the type in which factors are multiplied: bf16 or f16,
-    heads of up to 128 that are multiples of 8, and no cap. Of a mask it is given
+    heads of up to `largest-head` that are multiples of 8, and no cap; the gradient of
+    larger ones than 128 only where those of values are as large. Of a mask it is given
     numbers that it adds, in f32, or in bf16 if they only hide keys, which -2^30
     does; a causal mask of other numbers of keys than of queries is one of these. The
     largest number of each query's is subtracted from them, which leaves its
     softmax as it is (but where all of them are so large that scores would be
     rounded away). What cuDNN gives for queries that attend to nothing is
     replaced, with 0 or NaN, and so is the gradient of that; not where a constant, or
-    the lack of a mask, says that there are none. A gradient without a mask of what
-    the stage computes is given the sums of its softmax.
+    the lack of a mask, says that there are none. A gradient of what the stage
+    computes is given that one's mask, and the sums of its softmax.
   }];
   let options = [
-    Option<"cudnn", "cudnn", "bool", "false", "cuDNN is there">
+    Option<"cudnn", "cudnn", "bool", "false", "cuDNN is there">,
+    Option<"largestHead", "largest-head", "int64_t", "128",
+           "Size of the largest heads of which cuDNN does attention">,
+    Option<"largestGradientHead", "largest-gradient-head", "int64_t", "128",
+           "Size of the largest heads of which it does the gradient">
   ];
 }
 

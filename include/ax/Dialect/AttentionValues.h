@@ -28,6 +28,12 @@ struct AttentionValues {
   bool causal, emptyRowsZero;
 };
 
+/// Whether attention of `q` to `k` can have the mask: of a size that broadcasts
+/// to [batch, heads, S, T], and i1, f32 or the type of `q`. If not, says so.
+mlir::LogicalResult checkAttentionMask(std::optional<mlir::Location> location,
+                                       mlir::Value q, mlir::Value k,
+                                       mlir::Value mask);
+
 } // namespace ax
 
 #endif // AX_DIALECT_ATTENTIONVALUES_H

@@ -282,18 +282,21 @@ def Axl_RandomOp : Axl_Op<"random", [Pure, Ax_FusesByElement]> {
 def Axl_LocalAttentionOp : Axl_Op<"attention", [Pure]> {
   let summary = "Attention, and the logarithms of its softmax's sums";
   let description = [{
-    `ax.attention` without a mask or a cap. `log_sums`, f32, [batch, heads, S]:
-    log(sum_t exp(scale q k_t)) over the keys t that the query attends to; -inf
-    where there are none. What `axl-compose-attention` makes of attention whose
-    gradient is at hand, where the library of the target gives them.
+    `ax.attention` without a cap. `log_sums`, f32, [batch, heads, S]:
+    log(sum_t exp(scale q k_t + mask)) over the keys t that the query attends to;
+    -inf where there are none. What `axl-compose-attention` makes of attention whose
+    gradient is at hand, where the library of the target gives them. The mask that
+    it makes leaves no query without keys, so that none of its sums is -inf; what
+    queries give that had none is replaced behind `result`.
   }];
   let arguments = (ins Axl_FloatTensor:$q, Axl_FloatTensor:$k,
-    Axl_FloatTensor:$v, F64Attr:$scale, UnitAttr:$causal,
-    UnitAttr:$empty_rows_zero);
+    Axl_FloatTensor:$v, Optional<Axl_Tensor>:$mask, F64Attr:$scale,
+    UnitAttr:$causal, UnitAttr:$empty_rows_zero);
   let results = (outs Axl_FloatTensor:$result, Axl_FloatTensor:$log_sums);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `scale` $scale attr-dict `:` type($q) `,` type($k) `,`
-    type($v) `->` type($result) `,` type($log_sums)
+    $q `,` $k `,` $v (`mask` $mask^ `:` type($mask))? `scale` $scale attr-dict
+    `:` type($q) `,` type($k) `,` type($v) `->` type($result) `,`
+    type($log_sums)
   }];
   let hasVerifier = 1;
 }
@@ -302,17 +305,20 @@ def Axl_LocalAttentionGradientOp : Axl_Op<"attention_gradient", [Pure]> {
   let summary = "The gradient of attention, from its softmax's sums";
   let description = [{
     `ax.attention_gradient` of what `axl.attention` with the same operands and
-    attributes gave as `result` and `log_sums`.
+    attributes gave as `result` and `log_sums`. Of `result` nothing counts but each
+    query's sum(result gradient): where a query's `gradient` is 0 throughout, it may be
+    any numbers, and where that is NaN, anything.
   }];
   let arguments = (ins Axl_FloatTensor:$q, Axl_FloatTensor:$k,
     Axl_FloatTensor:$v, Axl_FloatTensor:$result, Axl_FloatTensor:$gradient,
-    Axl_FloatTensor:$log_sums, F64Attr:$scale, UnitAttr:$causal,
-    UnitAttr:$empty_rows_zero);
+    Optional<Axl_Tensor>:$mask, Axl_FloatTensor:$log_sums, F64Attr:$scale,
+    UnitAttr:$causal, UnitAttr:$empty_rows_zero);
   let results = (outs Axl_FloatTensor:$dq, Axl_FloatTensor:$dk,
     Axl_FloatTensor:$dv);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `,` $result `,` $gradient `sums` $log_sums `scale` $scale
-    attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($result) `,`
+    $q `,` $k `,` $v `,` $result `,` $gradient
+    (`mask` $mask^ `:` type($mask))? `sums` $log_sums `scale` $scale attr-dict
+    `:` type($q) `,` type($k) `,` type($v) `,` type($result) `,`
     type($gradient) `,` type($log_sums) `->` type($dq) `,` type($dk) `,`
     type($dv)
   }];

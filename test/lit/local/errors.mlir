@@ -566,6 +566,28 @@ axl.stage @s(%x: tensor<2xi64>) {
 // -----
 
 %q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%m = ax.constant dense<true> : tensor<1x1x4x5xi1> -> tensor<1x1x4x5xi1>
+// expected-error @+1 {{mask 'tensor<1x1x4x5xi1>' does not broadcast to [1, 2, 4, 4]}}
+%0, %1 = axl.attention %q, %q, %q mask %m : tensor<1x1x4x5xi1> scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4xf32>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%m = ax.constant dense<true> : tensor<4x4xi1> -> tensor<4x4xi1>
+// expected-error @+1 {{mask 'tensor<4x4xi1>' does not broadcast to [1, 2, 4, 4]}}
+%0, %1 = axl.attention %q, %q, %q mask %m : tensor<4x4xi1> scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4xf32>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
+%s = ax.constant dense<1.0> : tensor<1x2x4xf32> -> tensor<1x2x4xf32>
+%m = ax.constant dense<1.0> : tensor<1x1x4x4xbf16> -> tensor<1x1x4x4xbf16>
+// expected-error @+1 {{mask 'tensor<1x1x4x4xbf16>' is neither i1 nor f32 nor 'f16'}}
+%0, %1, %2 = axl.attention_gradient %q, %q, %q, %q, %q mask %m : tensor<1x1x4x4xbf16> sums %s scale 5.000000e-01 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf32> -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+
+// -----
+
+%q = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
 %g = ax.constant dense<1.0> : tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>
 %s = ax.constant dense<1.0> : tensor<1x2x4xf32> -> tensor<1x2x4xf32>
 // expected-error @+1 {{gives gradients of the types of q, k and v}}

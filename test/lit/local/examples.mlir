@@ -57,9 +57,9 @@ ax.plan @p version 1 {
       } : (tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
       axl.yield %10#0, %10#1, %8 : tensor<4x8xf32>, tensor<8xf32>, tensor<i64>
     }
-    axl.stage @forward1(%q: tensor<1x2x4x8xf16>, %g: tensor<1x2x4x8xf16>) {
-      %0, %1 = axl.attention %q, %q, %q scale 5.000000e-01 {causal} : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4xf32>
-      %2, %3, %4 = axl.attention_gradient %q, %q, %q, %0, %g sums %1 scale 5.000000e-01 {causal} : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf32> -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+    axl.stage @forward1(%q: tensor<1x2x4x8xf16>, %g: tensor<1x2x4x8xf16>, %m: tensor<1x1x1x4xf32>) {
+      %0, %1 = axl.attention %q, %q, %q mask %m : tensor<1x1x1x4xf32> scale 5.000000e-01 {causal} : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4xf32>
+      %2, %3, %4 = axl.attention_gradient %q, %q, %q, %0, %g mask %m : tensor<1x1x1x4xf32> sums %1 scale 5.000000e-01 {causal} : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf32> -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
       axl.yield %2, %3, %4 : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
     }
   }

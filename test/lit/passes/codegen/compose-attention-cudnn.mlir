@@ -59,3 +59,27 @@ axl.stage @sums(%q: tensor<1x4x16x8xf16>, %k: tensor<1x2x16x8xf16>, %g: tensor<1
   %f:3 = ax.attention_gradient %q, %k, %k, %0, %g mask %m : tensor<1x1x1x16xi1> scale 1.000000e+00 {causal} : tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16> -> tensor<1x4x16x8xf16>, tensor<1x2x16x8xf16>, tensor<1x2x16x8xf16>
   axl.yield %a#0, %b#0, %c#0, %d#0, %e#0, %f#0 : tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>, tensor<1x4x16x8xf16>
 }
+
+// Of larger heads the card decides, and of gradients also whether those of values
+// are as large.
+// RUN: axopt-opt %s --axl-compose-attention='cudnn largest-head=256' | FileCheck %s --check-prefix=FORWARDS
+// RUN: axopt-opt %s --axl-compose-attention='cudnn largest-head=256 largest-gradient-head=256' | FileCheck %s --check-prefix=LARGE
+// CHECK-LABEL: axl.stage @large
+// CHECK-NOT: attention
+// FORWARDS-LABEL: axl.stage @large
+// FORWARDS: ax.attention %{{.*}} : tensor<1x2x16x256xf16>
+// FORWARDS: ax.attention %{{.*}} -> tensor<1x2x16x64xf16>
+// FORWARDS-NOT: attention
+// LARGE-LABEL: axl.stage @large
+// LARGE: axl.attention %{{.*}} : tensor<1x2x16x256xf16>
+// LARGE: ax.attention %{{.*}} -> tensor<1x2x16x64xf16>
+// LARGE: axl.attention_gradient
+// LARGE-NOT: attention
+axl.stage @large(%q: tensor<1x2x16x256xf16>, %v: tensor<1x2x16x64xf16>, %w: tensor<1x2x16x264xf16>) {
+  %0 = ax.attention %q, %q, %q scale 1.000000e+00 : tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16> -> tensor<1x2x16x256xf16>
+  %1 = ax.attention %q, %q, %v scale 1.000000e+00 : tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x64xf16> -> tensor<1x2x16x64xf16>
+  %2 = ax.attention %w, %w, %v scale 1.000000e+00 : tensor<1x2x16x264xf16>, tensor<1x2x16x264xf16>, tensor<1x2x16x64xf16> -> tensor<1x2x16x64xf16>
+  %a:3 = ax.attention_gradient %q, %q, %q, %0, %q scale 1.000000e+00 : tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16> -> tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>
+  %b:3 = ax.attention_gradient %q, %q, %v, %1, %v scale 1.000000e+00 : tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16> -> tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x64xf16>
+  axl.yield %2, %a#0, %b#0 : tensor<1x2x16x64xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>
+}

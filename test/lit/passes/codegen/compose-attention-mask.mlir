@@ -67,18 +67,21 @@ axl.stage @unequal(%s: tensor<1x2x4x8xbf16>, %h: tensor<1x2x16x8xbf16>, %o: tens
 }
 
 // Layers, and their gradients, that read one mask add one tensor. What queries
-// give that attend to nothing has no gradient.
+// give that attend to nothing has no gradient. Gradients are given the sums.
 // CHECK-LABEL: axl.stage @layers
+// CHECK: %[[B:.*]] = ax.cast %{{.*}} -> tensor<1x1x1x16xbf16>
+// CHECK: %[[Y:.*]], %[[S:.*]] = axl.attention %arg0, %arg0, %arg0 mask %[[B]] : tensor<1x1x1x16xbf16> scale
+// CHECK: axl.attention_gradient %arg0, {{.*}} mask %[[B]] : tensor<1x1x1x16xbf16> sums %[[S]] scale
 // MERGED-LABEL: axl.stage @layers
 // MERGED-COUNT-1: ax.reduce max
 // MERGED: %[[B:.*]] = ax.cast %{{.*}} -> tensor<1x1x1x16xbf16>
-// MERGED: %[[Y:.*]] = ax.attention %arg0, %arg0, %arg0 mask %[[B]] : tensor<1x1x1x16xbf16> scale
+// MERGED: %[[Y:.*]], %[[S:.*]] = axl.attention %arg0, %arg0, %arg0 mask %[[B]] : tensor<1x1x1x16xbf16> scale
 // MERGED: %[[F:.*]] = ax.select %[[E:.*]], %{{.*}}, %[[Y]]
-// MERGED: %[[T:.*]] = ax.attention %[[F]], %[[F]], %[[F]] mask %[[B]]
+// MERGED: %[[T:.*]], %[[U:.*]] = axl.attention %[[F]], %[[F]], %[[F]] mask %[[B]]
 // MERGED: ax.select %[[E]], %{{.*}}, %[[T]]
 // MERGED: %[[G:.*]] = ax.select %[[E]], %{{.*}}, %arg1
-// MERGED: ax.attention_gradient {{.*}}, %[[G]] mask %[[B]] : tensor<1x1x1x16xbf16> scale
-// MERGED: ax.attention_gradient %arg0, %arg0, %arg0, %[[F]], {{.*}} mask %[[B]]
+// MERGED: axl.attention_gradient {{.*}}, %[[G]] mask %[[B]] : tensor<1x1x1x16xbf16> sums %[[U]] scale
+// MERGED: axl.attention_gradient %arg0, %arg0, %arg0, %[[F]], {{.*}} mask %[[B]] : tensor<1x1x1x16xbf16> sums %[[S]] scale
 // MERGED-NOT: ax.reduce
 axl.stage @layers(%q: tensor<1x2x16x8xbf16>, %g: tensor<1x2x16x8xbf16>, %m: tensor<1x1x1x16xi1>) {
   %0 = ax.attention %q, %q, %q mask %m : tensor<1x1x1x16xi1> scale 1.000000e+00 {empty_rows_zero} : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>
@@ -86,4 +89,24 @@ axl.stage @layers(%q: tensor<1x2x16x8xbf16>, %g: tensor<1x2x16x8xbf16>, %m: tens
   %a:3 = ax.attention_gradient %0, %0, %0, %1, %g mask %m : tensor<1x1x1x16xi1> scale 1.000000e+00 {empty_rows_zero} : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
   %b:3 = ax.attention_gradient %q, %q, %q, %0, %a#0 mask %m : tensor<1x1x1x16xi1> scale 1.000000e+00 {empty_rows_zero} : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
   axl.yield %1, %a#1, %a#2, %b#0, %b#1, %b#2 : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
+}
+
+// A gradient of what another stage computed is given no sums, nor is one of
+// another mask; causal ones of other numbers of keys are masks, too.
+// CHECK-LABEL: axl.stage @sums
+// MERGED-LABEL: axl.stage @sums
+// CHECK: ax.reduce max
+// CHECK: %[[M:.*]] = ax.select %{{.*}} -> tensor<1x1x16x4xf32>
+// CHECK: %[[B:.*]] = ax.cast %[[M]] : tensor<1x1x16x4xf32> -> tensor<1x1x16x4xbf16>
+// CHECK: %{{.*}}, %[[S:.*]] = axl.attention {{.*}} mask %[[B]] : tensor<1x1x16x4xbf16> scale
+// CHECK-NOT: ax.reduce
+// CHECK: axl.attention_gradient {{.*}} mask %[[B]] : tensor<1x1x16x4xbf16> sums %[[S]] scale 1.000000e+00 :
+// CHECK: ax.attention_gradient {{.*}} mask %{{.*}} : tensor<1x1x16x4xbf16> scale 1.000000e+00 :
+// CHECK: ax.attention_gradient {{.*}} mask %{{.*}} : tensor<1x1x16x4xbf16> scale 1.000000e+00 :
+axl.stage @sums(%q: tensor<1x2x16x8xbf16>, %k: tensor<1x2x4x8xbf16>, %g: tensor<1x2x16x8xbf16>, %m: tensor<1x1x16x4xi1>) {
+  %0 = ax.attention %q, %k, %k scale 1.000000e+00 {causal} : tensor<1x2x16x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16> -> tensor<1x2x16x8xbf16>
+  %a:3 = ax.attention_gradient %q, %k, %k, %0, %g scale 1.000000e+00 {causal} : tensor<1x2x16x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>
+  %b:3 = ax.attention_gradient %q, %k, %k, %g, %g mask %m : tensor<1x1x16x4xi1> scale 1.000000e+00 : tensor<1x2x16x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>
+  %c:3 = ax.attention_gradient %q, %k, %k, %0, %g mask %m : tensor<1x1x16x4xi1> scale 1.000000e+00 {causal} : tensor<1x2x16x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>
+  axl.yield %a#0, %b#0, %c#0 : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
 }
