@@ -408,8 +408,10 @@ private:
         const rt::Buffer &from = stage.buffers[ref->buffer];
         if (from.space == rt::Space::State && from.index == state)
           continue;
+        // What is there may not be what was there when the list began.
         if (from.space == rt::Space::State &&
-            tables.program.states[from.index].isMutable)
+            tables.program.states[from.index].isMutable &&
+            isa<BlockArgument>(viewOf(value).base))
           return makeError(ExitCode::Unsupported,
                            "state '" + name + "' is to become a copy of '" +
                                from.name + "'");

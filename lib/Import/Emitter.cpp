@@ -151,14 +151,32 @@ Value Emitter::load(const std::string &name, const Weight &weight) {
 }
 
 void Emitter::setKind(Value state, WeightKind kind) {
+  // Exporters give a slope of one number the dimensions of what it meets.
+  while (auto reshape = state.getDefiningOp<ReshapeOp>())
+    state = reshape->getOperand(0);
   auto found = states.find(state);
   if (found != states.end() && !found->second.kind)
     found->second.kind = kind;
 }
 
 void Emitter::updateState(Value old, Value updated) {
-  if (auto state = states.find(old); state != states.end() && updated)
-    updates.emplace_back(state->second.name, updated);
+  auto state = states.find(old);
+  if (state == states.end() || !updated)
+    return;
+  for (auto &[name, made] : updates)
+    if (name == state->second.name) {
+      made = updated;
+      return;
+    }
+  updates.emplace_back(state->second.name, updated);
+}
+
+Value Emitter::currentState(Value old) const {
+  if (auto state = states.find(old); state != states.end())
+    for (const auto &[name, made] : updates)
+      if (name == state->second.name)
+        return made;
+  return old;
 }
 
 std::vector<std::string> Emitter::inputsBehind(Value value) const {

@@ -99,8 +99,11 @@ public:
   /// What else is known of a state; nothing when `state` is none, or when it is
   /// known already.
   void setKind(Value state, WeightKind kind);
-  /// What the model makes of the state that `old` is; nothing when it is none.
+  /// What the model makes of the state that `old` is, in place of what it made
+  /// before; nothing when it is none.
   void updateState(Value old, Value updated);
+  /// What the model has made so far of the state that `old` is, or `old`.
+  Value currentState(Value old) const;
   llvm::ArrayRef<std::pair<std::string, Value>> getUpdates() const {
     return updates;
   }

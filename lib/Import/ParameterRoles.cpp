@@ -117,6 +117,9 @@ private:
   bool isOnlySet(const std::string &name);
   /// Layers have lists of parameters, also of one.
   void takeNumber(const std::string &name, size_t leastRank = 1);
+  /// What was moved, and nothing else, to become a value: a slope that is given
+  /// the dimensions of an image.
+  std::string originOf(std::string name) const;
   /// A value, and those that were moved to become it.
   void takeQuantised(const std::string &name);
   /// A product with a weight of one column.
@@ -190,7 +193,8 @@ void ParameterFinder::visitLayer(const Use &use) {
       takeNumber(use.inputs[input], leastRank);
   };
   for (int input : parameterInputs(use.type))
-    take(input, 1);
+    if (size_t(input) < numInputs)
+      takeNumber(originOf(use.inputs[input]));
   // The running mean and variance, which training counts on.
   if (use.type == "BatchNormalization")
     for (size_t input : {3, 4})
@@ -274,6 +278,18 @@ void ParameterFinder::takeNumber(const std::string &name, size_t leastRank) {
   if (found != floats.end() && found->second.size() >= leastRank &&
       isSingle(found->second))
     roles.numbers.insert(stateName(name));
+}
+
+std::string ParameterFinder::originOf(std::string name) const {
+  // More moves than exporters write; names that a file has twice may go round.
+  constexpr int maxMoves = 32;
+  for (int i = 0; i < maxMoves; ++i) {
+    auto source = moved.find(name);
+    if (source == moved.end() || source->second.size() != 1)
+      break;
+    name = source->second.front();
+  }
+  return name;
 }
 
 void ParameterFinder::takeQuantised(const std::string &name) {

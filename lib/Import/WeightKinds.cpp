@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
@@ -30,6 +31,25 @@ ax::import::declaredKind(const onnx::StringStringEntryProto &entry) {
       .Default(std::nullopt);
 }
 
+/// Vectors that PyTorch's spectral norm has found, by the names that it gives
+/// them: `weight_u` and `weight_v` beside `weight_orig`, and `weight.0._u` and
+/// `weight.0._v` beside `weight.original`.
+static void collectSpectralNorms(const onnx::GraphProto &graph,
+                                 WeightKinds &kinds) {
+  llvm::StringSet<> names;
+  for (const onnx::TensorProto &weight : graph.initializer())
+    names.insert(weight.name());
+  for (const onnx::TensorProto &weight : graph.initializer()) {
+    llvm::StringRef stem = weight.name();
+    if (!stem.consume_back("_u") && !stem.consume_back("_v"))
+      continue;
+    if (names.contains((stem + "_orig").str()) ||
+        (stem.consume_back(".0.") &&
+         names.contains((stem + ".original").str())))
+      kinds.emplace(weight.name(), WeightKind::Buffer);
+  }
+}
+
 void ax::import::collectDeclared(const onnx::GraphProto &graph,
                                  WeightKinds &kinds) {
   for (const auto *values : {&graph.value_info(), &graph.input()})
@@ -37,6 +57,7 @@ void ax::import::collectDeclared(const onnx::GraphProto &graph,
       for (const onnx::StringStringEntryProto &entry : value.metadata_props())
         if (std::optional<WeightKind> kind = declaredKind(entry))
           kinds.emplace(value.name(), *kind);
+  collectSpectralNorms(graph, kinds);
 }
 
 //===----------------------------------------------------------------------===//

@@ -225,6 +225,40 @@ void Chooser::run() {
 }
 
 namespace {
+
+/// By what operations compute, whatever nodes they are of.
+struct SameWork : llvm::DenseMapInfo<Operation *> {
+  static constexpr OperationEquivalence::Flags ignored =
+      static_cast<OperationEquivalence::Flags>(
+          OperationEquivalence::IgnoreLocations |
+          OperationEquivalence::IgnoreDiscardableAttrs);
+  static unsigned getHashValue(const Operation *op) {
+    return OperationEquivalence::computeHash(
+        const_cast<Operation *>(op), OperationEquivalence::directHashValue,
+        OperationEquivalence::ignoreHashValue, ignored);
+  }
+  static bool isEqual(const Operation *a, const Operation *b) {
+    if (a == b)
+      return true;
+    auto isNone = [](const Operation *op) {
+      return op == getEmptyKey() || op == getTombstoneKey();
+    };
+    return !isNone(a) && !isNone(b) &&
+           OperationEquivalence::isEquivalentTo(
+               const_cast<Operation *>(a), const_cast<Operation *>(b),
+               OperationEquivalence::exactValueMatch,
+               /*markEquivalent=*/nullptr, ignored);
+  }
+};
+
+/// What `@prepare` computes for one stage, and where it is stored: a weight of
+/// several layers is prepared once for all of them.
+struct Preparation {
+  StageOp stage;
+  llvm::DenseSet<Operation *, SameWork> ops;
+  llvm::DenseMap<Value, FlatSymbolRefAttr> states;
+};
+
 struct Prepare : ax::impl::PrepareBase<Prepare> {
   using PrepareBase::PrepareBase;
 
@@ -232,7 +266,9 @@ struct Prepare : ax::impl::PrepareBase<Prepare> {
 
 private:
   std::string nameOf(Value value);
-  void move(StageOp to, const Chooser &chooser);
+  void move(Preparation &to, const Chooser &chooser);
+  /// Computes what is chosen and returns the states that are to hold it.
+  SmallVector<FlatSymbolRefAttr> store(Preparation &to, const Chooser &chooser);
 
   llvm::StringSet<> taken;
 };
@@ -258,27 +294,42 @@ std::string Prepare::nameOf(Value value) {
   return unique;
 }
 
-/// `to` computes and stores what is then loaded.
-void Prepare::move(StageOp to, const Chooser &chooser) {
+SmallVector<FlatSymbolRefAttr> Prepare::store(Preparation &to,
+                                              const Chooser &chooser) {
   PlanOp plan = getOperation();
-  ProgramOp first = *plan.getBody().getOps<ProgramOp>().begin();
-  OpBuilder states(first);
-  OpBuilder builder(to.getBody().front().getTerminator());
+  OpBuilder states(*plan.getBody().getOps<ProgramOp>().begin());
+  OpBuilder builder(to.stage.getBody().front().getTerminator());
   IRMapping mapping;
-  for (Operation *op : chooser.ops)
-    builder.clone(*op, mapping);
-  // Of weights, not of what has taken their place.
-  SmallVector<std::string> names = llvm::map_to_vector(
-      chooser.chosen, [&](Value value) { return nameOf(value); });
-  for (auto [chosen, stateName] : llvm::zip_equal(chooser.chosen, names)) {
-    Value value = chosen;
-    auto state =
-        StateOp::create(states, value.getLoc(), stateName, tensorType(value));
+  for (Operation *op : chooser.ops) {
+    Operation *made = builder.clone(*op, mapping);
+    auto [same, isNew] = to.ops.insert(made);
+    if (isNew)
+      continue;
+    mapping.map(op->getResults(), (*same)->getResults());
+    made->erase();
+  }
+  return llvm::map_to_vector(chooser.chosen, [&](Value chosen) {
+    Value value = mapping.lookup(chosen);
+    FlatSymbolRefAttr &name = to.states[value];
+    if (name)
+      return name;
+    auto state = StateOp::create(states, chosen.getLoc(), nameOf(chosen),
+                                 tensorType(chosen));
     state.setPrepared(true);
-    int64_t on = to.getOn();
+    int64_t on = to.stage.getOn();
     state.setStages(ArrayRef<int64_t>(on));
-    auto name = FlatSymbolRefAttr::get(state.getSymNameAttr());
-    StoreOp::create(builder, value.getLoc(), name, mapping.lookup(value));
+    name = FlatSymbolRefAttr::get(state.getSymNameAttr());
+    StoreOp::create(builder, chosen.getLoc(), name, value);
+    return name;
+  });
+}
+
+/// `to` computes and stores what is then loaded.
+void Prepare::move(Preparation &to, const Chooser &chooser) {
+  // Named by weights, not by what takes their place.
+  SmallVector<FlatSymbolRefAttr> names = store(to, chooser);
+  for (auto [chosen, name] : llvm::zip_equal(chooser.chosen, names)) {
+    Value value = chosen;
     OpBuilder here(value.getDefiningOp());
     value.replaceAllUsesWith(
         LoadOp::create(here, value.getLoc(), value.getType(), name)
@@ -315,7 +366,7 @@ void Prepare::runOnOperation() {
   auto prepare = ProgramOp::create(builder, plan.getLoc(), preparationProgram,
                                    builder.getFunctionType({}, {}));
   builder.setInsertionPointToEnd(&prepare.getBody().front());
-  SmallVector<StageOp> made;
+  std::vector<Preparation> made;
   for (int64_t on = 0, e = mesh.axisSize(meshAxis::pipe); on < e; ++on) {
     auto stage =
         StageOp::create(builder, plan.getLoc(), TypeRange(),
@@ -324,7 +375,7 @@ void Prepare::runOnOperation() {
     setAction(stage, {Action::Update, 0});
     OpBuilder inside = OpBuilder::atBlockEnd(&stage.getBody().emplaceBlock());
     YieldOp::create(inside, plan.getLoc(), ValueRange());
-    made.push_back(stage);
+    made.push_back({stage, {}, {}});
   }
   ReturnOp::create(builder, plan.getLoc(), ValueRange());
   for (auto &[stage, chooser] : stages)

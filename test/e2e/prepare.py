@@ -153,7 +153,49 @@ def once(name, *flags):
                f"{folder}/w.npz")
 
 
+def norms(path):
+    """Of f16, which share a scale: it is widened, and split with what is
+    normalised."""
+    rng = np.random.default_rng(8)
+    weights = {"w": rng.standard_normal([32, 3, 4, 4]),
+               "g": 1 + rng.random(32), "b": rng.random(32)}
+    save(path, [node("Cast", ["x"], ["n"], to=TensorProto.FLOAT16),
+                node("Conv", ["n", "w"], ["c"], strides=[4, 4]),
+                node("Transpose", ["c"], ["t"], perm=[0, 2, 3, 1]),
+                node("LayerNormalization", ["t", "g", "b"], ["m"]),
+                node("Relu", ["m"], ["r"]),
+                node("LayerNormalization", ["r", "g", "b"], ["h"]),
+                node("Cast", ["h"], ["y"], to=TensorProto.FLOAT)],
+         {name: value.astype(np.float16) for name, value in weights.items()},
+         [4, 3, 8, 8], [4, 2, 2, 32])
+
+
+def shared():
+    """Once for both norms; a plan that has it twice runs, too."""
+    with scratch() as folder:
+        path, plan = f"{folder}/model.onnx", Path(folder, "plan.mlir")
+        norms(path)
+        run(tool("axopt"), path, "-o", plan, "--tp=2")
+        text = plan.read_text()
+        assert len(re.findall("ax.state .*{prepared}", text)) == 2, text
+        x = inputOf(onnx.load(path))
+        np.save(f"{folder}/x.npy", x)
+        run(tool("axrun"), plan, "--input", f"x={folder}/x.npy", "--output",
+            f"{folder}/y.npy")
+        for kind in "state", "store":
+            text = re.sub(f"( *ax.{kind} )@g.prepared(.*\n)",
+                          r"\g<0>\1@again\2", text)
+        assert text.count("@again") == 2, text
+        plan.write_text(text)
+        run(tool("axrun"), plan, "--input", f"x={folder}/x.npy", "--expect",
+            f"{folder}/y.npy", "--rtol=0", "--atol=0")
+        session = onnxruntime.InferenceSession(path)
+        wanted, = session.run(None, {"x": x})
+        np.testing.assert_allclose(np.load(f"{folder}/y.npy"), wanted, atol=2e-2)
+
+
 def cases(every):
+    yield "shared by two layers", shared
     for name in MODELS:
         for flags in ["--tp=1"], ["--tp=2"], ["--pp=2"], \
                 ["--dp=1", "--tp=2", "--pp=2"]:

@@ -93,8 +93,11 @@ static void importBatchNormalization(Node &n) {
     Value unbiased = samples > 1
                          ? n.b.mul(batch.variance, samples / (samples - 1))
                          : batch.variance;
-    n.b.updateState(mean, newMean);
-    n.b.updateState(variance, running(variance, unbiased));
+    // A layer that is called twice goes on from what the first call left.
+    Value before = n.b.currentState(mean);
+    n.b.updateState(mean,
+                    before == mean ? newMean : running(before, batch.mean));
+    n.b.updateState(variance, running(n.b.currentState(variance), unbiased));
     Shape channels = {Emitter::shapeOf(x)[1]};
     variance = n.b.reshape(batch.variance, channels);
     n.out(3, n.b.cast(n.b.reshape(batch.mean, channels), type));

@@ -143,3 +143,45 @@ ax.plan @counted version 1 {
     ax.return %s : tensor<1xi64>
   }
 }
+
+// -----
+
+// A weight that two layers share is prepared once for both, and for all programs.
+
+// CHECK-LABEL: ax.plan @shared version 2
+// CHECK: ax.state @w.prepared : tensor<4x8xf32>
+// CHECK-NOT: ax.state
+// CHECK: ax.program @main
+// CHECK-COUNT-2: ax.load @w.prepared
+// CHECK: ax.program @evaluate
+// CHECK: ax.load @w.prepared
+// CHECK: ax.program @prepare() {
+// CHECK: ax.load @w :
+// CHECK-NEXT: ax.transpose
+// CHECK-NEXT: ax.store @w.prepared
+// CHECK-NEXT: ax.yield
+ax.plan @shared version 1 {
+  ax.mesh [pipe = 1] in time [micro = 1]
+  ax.state @w : tensor<8x4xf32> stages [0] from "f" offset 0 length 128
+  ax.program @main(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+    %s = ax.stage @stage0 on 0 (%a = %x : tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+      %w = ax.load @w : tensor<8x4xf32>
+      %t = ax.transpose %w [1, 0] {node = "first"} : tensor<8x4xf32> -> tensor<4x8xf32>
+      %y = ax.binary add %a, %t : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+      %v = ax.load @w : tensor<8x4xf32>
+      %u = ax.transpose %v [1, 0] {node = "second"} : tensor<8x4xf32> -> tensor<4x8xf32>
+      %z = ax.binary mul %y, %u : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+      ax.yield %z : tensor<4x8xf32>
+    }
+    ax.return %s : tensor<4x8xf32>
+  }
+  ax.program @evaluate(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+    %s = ax.stage @stage0 on 0 (%a = %x : tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+      %w = ax.load @w : tensor<8x4xf32>
+      %t = ax.transpose %w [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
+      %y = ax.binary add %a, %t : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+      ax.yield %y : tensor<4x8xf32>
+    }
+    ax.return %s : tensor<4x8xf32>
+  }
+}
