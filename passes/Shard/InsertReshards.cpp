@@ -200,7 +200,6 @@ LogicalResult Inserter::setTypes(llvm::DenseSet<Operation *> &stored) {
 }
 
 LogicalResult Inserter::insert(const Resharding &found) {
-  bool trains = !program.getBody().getOps<StoreOp>().empty();
   const SmallVector<Value> returned(output.getOperands());
   const std::vector<Operation *> firstUsers =
       firstUsersOf(found, graph, output);
@@ -217,8 +216,8 @@ LogicalResult Inserter::insert(const Resharding &found) {
             ? StringAttr()
             : StringAttr::get(program.getContext(), reshard.cause);
     for (const Step &step : withTimeApart(reshard, mesh, zero > 1)) {
-      bool isKept = trains && step.kind == StepKind::AllReduce &&
-                    isKeptInTime(reshard.from);
+      bool isKept =
+          step.kind == StepKind::AllReduce && isKeptInTime(reshard.from);
       if (!inTime(step.axes, mesh).empty() && step.kind != StepKind::AllSlice &&
           !isKept)
         return first->emitError()

@@ -16,6 +16,7 @@
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace ax {
@@ -337,8 +338,36 @@ private:
     if (tensorType(*found).getNumElements() != 1)
       return fault("the output '" + loss.output + "' is " +
                    typeText(found->getType()) + ", not one number");
+    if (BinaryOp mean = findMean(*found))
+      return LossValues{t.reshape(mean->getOperand(0), {}),
+                        t.reshape(mean->getOperand(1), {}),
+                        {}};
     return LossValues{
         t.reshape(*found, {}), t.splat({}, t.b.getF32Type(), 1), {}};
+  }
+
+  /// Returns the division by a count, of which no weight is a part, that makes
+  /// one number of the other; null where there is none. Both are sums over
+  /// samples, so that parts of a batch may have parts of them.
+  BinaryOp findMean(Value number) {
+    while (auto reshape = number.getDefiningOp<ReshapeOp>())
+      number = reshape->getOperand(0);
+    auto mean = number.getDefiningOp<BinaryOp>();
+    if (!mean || mean.getKind() != BinaryKind::div)
+      return {};
+    for (Value operand : mean->getOperands())
+      if (!elementType(operand).isF32() ||
+          tensorType(operand).getNumElements() != 1)
+        return {};
+    llvm::SetVector<Value> behind;
+    behind.insert(mean->getOperand(1));
+    for (size_t i = 0; i < behind.size(); ++i)
+      if (Operation *op = behind[i].getDefiningOp()) {
+        if (isa<LoadOp>(op))
+          return {};
+        behind.insert(op->operand_begin(), op->operand_end());
+      }
+    return mean;
   }
 
   ProgramOp program;

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Numbers that are of a whole batch, of batches that come in parts: a model's
+outputs, and its own loss."""
+import os
+from functools import partial
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+
+from _onnx_text import model
+from _training import axrun, logged
+from cases import Failed, run, scratch, tool
+
+RANDOM = np.random.default_rng(0)
+LAYOUTS = ("--micro-batches=2", "--dp=2 --micro-batches=4",
+           "--pp=2 --micro-batches=4", "--tp=2 --micro-batches=2")
+
+
+def written(path, outputs, nodes):
+    made = model("float[8,6] x, int64[8] l", outputs,
+                 f"h = MatMul(x, w)\nr = Relu(h)\ny = MatMul(r, v)\n{nodes}", opset=17)
+    for name, shape in ("w", (6, 8)), ("v", (8, 5)):
+        made.graph.initializer.append(numpy_helper.from_array(
+            RANDOM.standard_normal(shape, np.float32), name))
+    onnx.save(made, path)
+
+
+def results(layout):
+    """Sums, their functions, and the largest, beside a result for each sample."""
+    with scratch() as folder:
+        path, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
+        written(path, "float[8,5] y, float s, float n, float m",
+                "s = ReduceSum<keepdims=0>(y)\nq = Mul(y, y)\n"
+                "e = ReduceMean<keepdims=0>(q)\nn = Sqrt(e)\n"
+                "m = ReduceMax<keepdims=0>(y)")
+        feeds = {"x": RANDOM.standard_normal((8, 6), np.float32),
+                 "l": np.zeros(8, np.int64)}
+        np.savez(f"{folder}/x.npz", **feeds)
+        session = onnxruntime.InferenceSession(path)
+        names = [output.name for output in session.get_outputs()]
+        np.savez(f"{folder}/y.npz",
+                 **dict(zip(names, session.run(None, feeds))))
+        run(tool("axopt"), path, *layout.split(), "--quiet", "-o", plan)
+        # Each step has sums of its own.
+        run(tool("axrun"), plan, "--inputs", f"{folder}/x.npz", "--iterations", 3,
+            "--expect", f"{folder}/y.npz")
+
+
+LOSSES = {
+    "sum": "loss = SoftmaxCrossEntropyLoss<reduction=\"sum\">(y, l)",
+    # Divided by how many labels of all parts count.
+    "mean": "loss = SoftmaxCrossEntropyLoss<reduction=\"mean\", "
+            "ignore_index=3>(y, l)",
+    "mean of all": "q = Mul(y, y)\nloss = ReduceMean<keepdims=0>(q)"}
+
+
+def ownLoss(kind, layout):
+    """The steps of the whole batch."""
+    with scratch() as folder:
+        path, plan, log = (f"{folder}/{name}"
+                           for name in ("model.onnx", "plan.mlir", "log"))
+        written(path, "float loss", LOSSES[kind])
+        np.savez(f"{folder}/data.npz", x=RANDOM.standard_normal((24, 6), np.float32),
+                 l=np.arange(24) % 9 % 5)
+        steps = {}
+        for flags in "", layout:
+            run(tool("axopt"), path, "--train", f"--loss=graph(loss,{kind[:4].strip()})",
+                "--optimizer=sgd(lr=0.01)", "--clip-norm=1", "--quiet",
+                *flags.split(), "-o", plan)
+            axrun(plan, "--data", f"{folder}/data.npz", "--steps=3", "--no-shuffle",
+                  "--eval", f"{folder}/data.npz", "--log", log)
+            lines = logged(log)
+            os.remove(log)
+            steps[flags] = [[line["loss"], line["gradient_norm"]]
+                            for line in lines if "loss" in line]
+            steps[flags].append([line["eval_loss"] for line in lines
+                                 if "eval_loss" in line])
+        for got, wanted in zip(steps[layout], steps[""], strict=True):
+            if not got or not np.allclose(got, wanted, rtol=1e-5):
+                raise Failed(f"{kind} {layout}: {steps}")
+
+
+def cases(every):
+    for layout in LAYOUTS:
+        yield f"results {layout}", partial(results, layout)
+        for kind in LOSSES:
+            yield f"loss: {kind} {layout}", partial(ownLoss, kind, layout)
