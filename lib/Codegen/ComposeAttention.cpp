@@ -178,8 +178,8 @@ struct ComposeAttentionPass
   bool isLeft(AttentionOp op) { return cudnn && isForCudnn(op, largestHead); }
   bool isLeft(AttentionGradientOp op) {
     // cuDNN 9.11 and 9.12 have a bug in gradients of some large heads, where
-    // those of values have another size, on cards of 9.0 (cudnn-frontend's notes
-    // on 1.14.1).
+    // those of values have another size, on cards of 9.0 (cudnn-frontend's
+    // notes on 1.14.1).
     constexpr int64_t largestOfOtherValues = 128;
     int64_t largest = largestGradientHead;
     if (headOf(op.getQ()) != headOf(op.getV()))
