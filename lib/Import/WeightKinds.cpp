@@ -41,7 +41,8 @@ static void collectSpectralNorms(const onnx::GraphProto &graph,
     names.insert(weight.name());
   for (const onnx::TensorProto &weight : graph.initializer()) {
     llvm::StringRef stem = weight.name();
-    if (!stem.consume_back("_u") && !stem.consume_back("_v"))
+    if (weight.dims_size() != 1 ||
+        (!stem.consume_back("_u") && !stem.consume_back("_v")))
       continue;
     if (names.contains((stem + "_orig").str()) ||
         (stem.consume_back(".0.") &&

@@ -135,6 +135,9 @@ LogicalResult Placement::run() {
       return failure();
   }
   if (stages > 1) {
+    for (Operation &op : program.getBody().front())
+      if (failed(checkSums(&op)))
+        return failure();
     if (schedule && schedule->splitsBackward())
       findWeightGradients();
     return success();
@@ -146,6 +149,34 @@ LogicalResult Placement::run() {
       action = Action::Forward;
       stageOfOp[op] = 0;
     }
+  return success();
+}
+
+/// Fails where a sum over micro-batches is read by other lists for each of
+/// these, too: between lists there is one of the two. E.g. a loss that is
+/// divided by a weight, of which the gradient reads it.
+LogicalResult Placement::checkSums(Operation *op) const {
+  if (isEverywhere(op) || actionOf(op) == Action::Update)
+    return success();
+  for (Value result : op->getResults()) {
+    if (!isReducedOverTime(getLayout(tensorType(result), mesh), mesh))
+      continue;
+    bool isForEach = false, isOnce = false;
+    for (Operation *user : result.getUsers()) {
+      if (isa<ReturnOp>(user) || isEverywhere(user))
+        continue;
+      if (actionOf(user) == Action::Update)
+        isOnce = true;
+      else
+        isForEach |= actionOf(user) != actionOf(op) ||
+                     stageOfOp.lookup(user) != stageOfOp.lookup(op);
+    }
+    if (isForEach && isOnce)
+      return op->emitError()
+             << "'" << getNodeName(op)
+             << "' is a sum over micro-batches, and read for each of them: use "
+                "--micro-batches=1";
+  }
   return success();
 }
 

@@ -55,6 +55,7 @@ public:
 private:
   Action ownAction(mlir::Operation *op) const;
   mlir::LogicalResult checkTime(mlir::Operation *op) const;
+  mlir::LogicalResult checkSums(mlir::Operation *op) const;
   void findWeightGradients();
 
   ProgramOp program;

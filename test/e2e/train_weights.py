@@ -14,11 +14,11 @@ from train import states
 RANDOM = np.random.default_rng(0)
 
 
-def trained(folder, made, *flags, **data):
+def trained(folder, made, *flags, loss="mse(y,t)", **data):
     """What weights are after a step; only those that it changes."""
     onnx.save(made, f"{folder}/model.onnx")
     np.savez(f"{folder}/data.npz", **data)
-    run(tool("axopt"), f"{folder}/model.onnx", "--train", "--loss=mse(y,t)",
+    run(tool("axopt"), f"{folder}/model.onnx", "--train", f"--loss={loss}",
         "--optimizer=sgd(lr=0.1)", "--quiet", *flags, "-o", f"{folder}/plan.mlir")
     axrun(f"{folder}/plan.mlir", "--data", f"{folder}/data.npz", "--steps=1",
           "--no-shuffle", "--save-weights", f"{folder}/out.safetensors")
@@ -90,7 +90,21 @@ def twice(*flags):
                 raise Failed(f"{name}: {changed[name]}, not {wanted}")
 
 
+def ofClasses():
+    """How much each class counts in a loss is nothing to learn."""
+    made = model("float[4,3] x, int64[4] l", "float loss",
+                 "y = MatMul(x, w)\nloss = SoftmaxCrossEntropyLoss(y, l, c)",
+                 "float[3,2] w = {1, 2, 3, 4, 5, 6}, float[2] c = {1, 3}")
+    with scratch() as folder:
+        changed = trained(folder, made, loss="graph(loss,mean)",
+                          x=RANDOM.standard_normal((4, 3), np.float32),
+                          l=np.array([0, 1, 1, 0]))
+        if set(changed) != {"w"}:
+            raise Failed(f"changed: {set(changed)}")
+
+
 def cases(every):
+    yield "weights of classes", ofClasses
     for view in "r = Unsqueeze(s, axes)", "r = Reshape(s, sizes)":
         yield f"a slope that is seen as another shape: {view}", partial(slope, view)
     for names in (("a.weight_orig", "a.weight_u", "a.weight_v"),

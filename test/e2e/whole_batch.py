@@ -20,7 +20,8 @@ LAYOUTS = ("--micro-batches=2", "--dp=2 --micro-batches=4",
 
 def written(path, outputs, nodes):
     made = model("float[8,6] x, int64[8] l", outputs,
-                 f"h = MatMul(x, w)\nr = Relu(h)\ny = MatMul(r, v)\n{nodes}", opset=17)
+                 f"h = MatMul(x, w)\nr = Relu(h)\ny = MatMul(r, v)\n{nodes}",
+                 "float[5] c = {1, 2, 3, 4, 5}, float[2] k = {2, 1}", opset=17)
     for name, shape in ("w", (6, 8)), ("v", (8, 5)):
         made.graph.initializer.append(numpy_helper.from_array(
             RANDOM.standard_normal(shape, np.float32), name))
@@ -53,6 +54,7 @@ LOSSES = {
     # Divided by how many labels of all parts count.
     "mean": "loss = SoftmaxCrossEntropyLoss<reduction=\"mean\", "
             "ignore_index=3>(y, l)",
+    "mean by class": "loss = SoftmaxCrossEntropyLoss<reduction=\"mean\">(y, l, c)",
     "mean of all": "q = Mul(y, y)\nloss = ReduceMean<keepdims=0>(q)"}
 
 
@@ -82,7 +84,51 @@ def ownLoss(kind, layout):
                 raise Failed(f"{kind} {layout}: {steps}")
 
 
+def scaled():
+    """In f16 the loss's scale is for its mean: own losses skip no more steps."""
+    with scratch() as folder:
+        path, plan, log = (f"{folder}/{name}"
+                           for name in ("model.onnx", "plan.mlir", "log"))
+        random = np.random.default_rng(1)
+        samples, steps = 4096, 12
+        np.savez(f"{folder}/data.npz", l=random.integers(0, 5, steps * samples),
+                 x=random.standard_normal((steps * samples, 6), np.float32))
+        written(path, "float loss, float[8,5] y", LOSSES["mean"])
+        made = onnx.load(path)
+        for value in *made.graph.input, made.graph.output[1]:
+            value.type.tensor_type.shape.dim[0].dim_value = samples
+        onnx.save(made, path)
+        told = []
+        for loss in "graph(loss,mean)", "cross_entropy(y,l,ignore_index=3)":
+            run(tool("axopt"), path, "--train", f"--loss={loss}", "--precision=fp16",
+                "--optimizer=sgd(lr=0.01)", "--quiet", "-o", plan)
+            axrun(plan, "--data", f"{folder}/data.npz", f"--steps={steps}",
+                  "--no-shuffle", "--log", log)
+            told.append([(step["loss_scale"], step.get("skipped"))
+                         for step in logged(log)])
+            os.remove(log)
+        if told[0] != told[1]:
+            raise Failed(f"scales: {told}")
+
+
+def readForEach():
+    """What is divided by a weight that learns is read for each micro-batch, too."""
+    with scratch() as folder:
+        path, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
+        written(path, "float loss", "q = Mul(y, y)\ns = ReduceSum<keepdims=0>(q)\n"
+                "d = ReduceSum<keepdims=0>(k)\nloss = Div(s, d)")
+        flags = [tool("axopt"), path, "--train", "--loss=graph(loss,sum)",
+                 "--trainable=*", "-o", plan]
+        run(*flags, "--pp=2")
+        done = run(*flags, "--pp=2", "--micro-batches=2", expect=2)
+        if "'loss' is a sum over micro-batches, and read for each of them: use " \
+                "--micro-batches=1" not in done.stderr:
+            raise Failed(done.stderr)
+
+
 def cases(every):
+    yield "scale of an own loss", scaled
+    yield "read for each micro-batch", readForEach
     for layout in LAYOUTS:
         yield f"results {layout}", partial(results, layout)
         for kind in LOSSES:

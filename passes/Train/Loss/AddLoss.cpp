@@ -34,6 +34,8 @@ struct LossValues {
   Value losses, counts;
   /// 1 where the prediction is right, if there is such a thing; null else.
   Value correct;
+  /// How many losses one element of `losses` is the sum of.
+  int64_t numAdded = 1;
 };
 
 std::string typeText(Type type) {
@@ -68,7 +70,7 @@ public:
         if (llvm::Error error = addResult(role, sum(value)))
           return error;
     if (isScaled && !isEvaluation)
-      if (llvm::Error error = addScaled(made->losses))
+      if (llvm::Error error = addScaled(*made))
         return error;
     // The loss is computed where the output is.
     Operation *producer = of ? of.getDefiningOp() : nullptr;
@@ -180,9 +182,10 @@ private:
 
   /// The gradients of the mean are what is to fit: the sum's are divided by
   /// the number of elements, as a power of two.
-  llvm::Error addScaled(Value losses) {
-    int64_t shift = llvm::Log2_64_Ceil(
-        std::max<int64_t>(tensorType(losses).getNumElements(), 1));
+  llvm::Error addScaled(const LossValues &made) {
+    Value losses = made.losses;
+    int64_t shift = llvm::Log2_64_Ceil(std::max<int64_t>(
+        tensorType(losses).getNumElements() * made.numAdded, 1));
     program->setAttr(kLossShift, t.b.getI64IntegerAttr(shift));
     auto type = RankedTensorType::get({}, t.b.getI64Type());
     OpBuilder before(program);
@@ -338,17 +341,39 @@ private:
     if (tensorType(*found).getNumElements() != 1)
       return fault("the output '" + loss.output + "' is " +
                    typeText(found->getType()) + ", not one number");
-    if (BinaryOp mean = findMean(*found))
-      return LossValues{t.reshape(mean->getOperand(0), {}),
-                        t.reshape(mean->getOperand(1), {}),
-                        {}};
+    if (BinaryOp mean = findMean(*found)) {
+      Value sum = mean->getOperand(0);
+      int64_t numAdded = countAddends(sum);
+      // What is scaled has to be about as large as the mean.
+      if (!isScaled || numAdded > 1)
+        return LossValues{t.reshape(sum, {}),
+                          t.reshape(mean->getOperand(1), {}),
+                          {},
+                          numAdded};
+    }
     return LossValues{
         t.reshape(*found, {}), t.splat({}, t.b.getF32Type(), 1), {}};
   }
 
-  /// Returns the division by a count, of which no weight is a part, that makes
-  /// one number of the other; null where there is none. Both are sums over
-  /// samples, so that parts of a batch may have parts of them.
+  /// How many numbers are added up to make one; 1 where that is not seen.
+  static int64_t countAddends(Value number) {
+    while (Operation *op = number.getDefiningOp()) {
+      if (auto reduce = dyn_cast<ReduceOp>(op);
+          reduce && reduce.getKind() == ReduceOpKind::sum)
+        return tensorType(op->getOperand(0)).getNumElements();
+      auto unary = dyn_cast<UnaryOp>(op);
+      if (!isa<ReshapeOp>(op) &&
+          !(unary && unary.getKind() == UnaryKind::neg))
+        break;
+      number = op->getOperand(0);
+    }
+    return 1;
+  }
+
+  /// Returns the division, by what is made of no weight that is trained, that
+  /// makes one number of the other; null where there is none. The gradient is
+  /// that of what is divided, divided at the end: where both are sums over
+  /// samples, parts of a batch have parts of them.
   BinaryOp findMean(Value number) {
     while (auto reshape = number.getDefiningOp<ReshapeOp>())
       number = reshape->getOperand(0);
@@ -363,11 +388,17 @@ private:
     behind.insert(mean->getOperand(1));
     for (size_t i = 0; i < behind.size(); ++i)
       if (Operation *op = behind[i].getDefiningOp()) {
-        if (isa<LoadOp>(op))
+        if (auto load = dyn_cast<LoadOp>(op); load && isTrained(load))
           return {};
         behind.insert(op->operand_begin(), op->operand_end());
       }
     return mean;
+  }
+
+  bool isTrained(LoadOp load) {
+    auto state = program->getParentOfType<PlanOp>().lookupSymbol<StateOp>(
+        load.getState());
+    return !state || state.getTrainable();
   }
 
   ProgramOp program;
