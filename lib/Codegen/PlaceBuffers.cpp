@@ -82,8 +82,9 @@ private:
   };
 
   /// Finds what is made right where a result of the stage goes, of those that
-  /// may be (`direct`): it must be the whole of what its command makes, not a
-  /// part of it or a transposed view, since a command writes all, in its order.
+  /// may be (`direct`, or a state whose old value is read before): it must be
+  /// the whole of what its command makes, not a part of it or a transposed
+  /// view, since a command writes all, in its order.
   void choosePlacesOfResults() {
     ArrayRef<int64_t> spent;
     if (auto given = stage->getAttrOfType<DenseI64ArrayAttr>(kSpent))

@@ -96,8 +96,8 @@ public:
   Value like(Value value, double number);
   /// The value of a state.
   Value load(const std::string &name, const Weight &weight);
-  /// What else is known of a state; nothing when `state` is none, or when it is
-  /// known already.
+  /// What else is known of a state, also in another shape; nothing when `state`
+  /// is none, or when it is known already.
   void setKind(Value state, WeightKind kind);
   /// What the model makes of the state that `old` is, in place of what it made
   /// before; nothing when it is none.

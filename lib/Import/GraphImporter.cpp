@@ -197,15 +197,13 @@ bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
     }
     inputs.push_back(entry ? *entry : Entry());
   }
-  for (int i : parameterInputs(proto.op_type()))
-    if (i < static_cast<int>(inputs.size()) && inputs[i].tensor)
-      b.setKind(inputs[i].tensor, WeightKind::LayerParameter);
-  // Those of classes.
-  constexpr size_t lossWeights = 2;
-  if ((proto.op_type() == "SoftmaxCrossEntropyLoss" ||
-       proto.op_type() == "NegativeLogLikelihoodLoss") &&
-      inputs.size() > lossWeights && inputs[lossWeights].tensor)
-    b.setKind(inputs[lossWeights].tensor, WeightKind::Buffer);
+  auto setKinds = [&](ArrayRef<int> numbers, WeightKind kind) {
+    for (int i : numbers)
+      if (i < static_cast<int>(inputs.size()) && inputs[i].tensor)
+        b.setKind(inputs[i].tensor, kind);
+  };
+  setKinds(parameterInputs(proto.op_type()), WeightKind::LayerParameter);
+  setKinds(bufferInputs(proto.op_type()), WeightKind::Buffer);
   b.setLocation(locationOf(proto));
   std::vector<Entry> outputs;
   Subgraphs subgraphs(*this, scope);

@@ -78,6 +78,13 @@ ArrayRef<int> ax::import::parameterInputs(llvm::StringRef opType) {
       .Default({});
 }
 
+ArrayRef<int> ax::import::bufferInputs(llvm::StringRef opType) {
+  static const int third[] = {2};
+  return llvm::StringSwitch<ArrayRef<int>>(opType)
+      .Cases({"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}, third)
+      .Default({});
+}
+
 //===----------------------------------------------------------------------===//
 // What values say
 //===----------------------------------------------------------------------===//

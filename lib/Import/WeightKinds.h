@@ -34,6 +34,10 @@ void collectDeclared(const onnx::GraphProto &graph, WeightKinds &kinds);
 /// else, whatever its other operands are.
 llvm::ArrayRef<int> parameterInputs(llvm::StringRef opType);
 
+/// Inputs that say what an operator does, and are nothing to learn: how much
+/// each class counts in a loss.
+llvm::ArrayRef<int> bufferInputs(llvm::StringRef opType);
+
 /// What no training leaves: tables of sines, masks, grids, progressions, a row
 /// of zeros, one part several times. Most weights differ from these in their
 /// first elements. `values`: f32, as in the file.

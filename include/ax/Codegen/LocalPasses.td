@@ -29,9 +29,9 @@ def ComposeAttention : Pass<"axl-compose-attention"> {
     scores of all queries are in memory then. A key that `causal` hides is
     multiplied by 0: a value that is no number makes its queries none. What cuDNN
     does is left to it, in the type in which factors are multiplied: bf16 or f16,
-    heads of up to `largest-head` that are multiples of 8, and no cap; the gradient of
-    larger ones than 128 only where those of values are as large. Of a mask it is given
-    numbers that it adds, in f32, or in bf16 if they only hide keys, which -2^30
+    heads of up to `largest-head` that are multiples of 8, and no cap; the gradient
+    of larger ones than 128 only where those of values are as large. Of a mask it is
+    given numbers that it adds, in f32, or in bf16 if they only hide keys, which -2^30
     does; a causal mask of other numbers of keys than of queries is one of these. The
     largest number of each query's is subtracted from them, which leaves its
     softmax as it is (but where all of them are so large that scores would be
@@ -295,8 +295,9 @@ def PlaceBuffers : Pass<"axl-place-buffers"> {
     whose old value nothing reads from there on; in the memory of an operand that
     nothing reads afterwards, where a kernel is `in_place`, a convolution adds its
     residual, or an all-reduce ends, be it in the arena or a sum over micro-batches
-    (`axl.spent`); or in the arena, such that values of which both are still to be read do not overlap. Both
-    ends of an exchange that was started stay until it is waited for.
+    (`axl.spent`); or in the arena, such that values of which both are still to be
+    read do not overlap. Both ends of an exchange that was started stay until it is
+    waited for.
   }];
 }
 
