@@ -254,6 +254,8 @@ struct SameWork : llvm::DenseMapInfo<Operation *> {
 /// What `@prepare` computes for one stage, and where it is stored: a weight of
 /// several layers is prepared once for all of them.
 struct Preparation {
+  explicit Preparation(StageOp stage) : stage(stage) {}
+
   StageOp stage;
   llvm::DenseSet<Operation *, SameWork> ops;
   llvm::DenseMap<Value, FlatSymbolRefAttr> states;
@@ -375,7 +377,7 @@ void Prepare::runOnOperation() {
     setAction(stage, {Action::Update, 0});
     OpBuilder inside = OpBuilder::atBlockEnd(&stage.getBody().emplaceBlock());
     YieldOp::create(inside, plan.getLoc(), ValueRange());
-    made.push_back({stage, {}, {}});
+    made.emplace_back(stage);
   }
   ReturnOp::create(builder, plan.getLoc(), ValueRange());
   for (auto &[stage, chooser] : stages)

@@ -55,6 +55,11 @@ LOSSES = {
     "mean": "loss = SoftmaxCrossEntropyLoss<reduction=\"mean\", "
             "ignore_index=3>(y, l)",
     "mean by class": "loss = SoftmaxCrossEntropyLoss<reduction=\"mean\">(y, l, c)",
+    # What only scales that mean behind the division is done to the sum.
+    "mean, scaled": "m = SoftmaxCrossEntropyLoss<reduction=\"mean\", "
+                    "ignore_index=3>(y, l)\na = Constant<value_float=-0.5>()\n"
+                    "b = Constant<value_float=8.0>()\nn = Neg(m)\n"
+                    "o = Mul(a, n)\nloss = Div(o, b)",
     "mean of all": "q = Mul(y, y)\nloss = ReduceMean<keepdims=0>(q)"}
 
 

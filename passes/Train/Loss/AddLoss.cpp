@@ -8,6 +8,7 @@
 
 #include "../TrainingState.h"
 #include "LossScale.h"
+#include "OwnMean.h"
 #include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StageAndAction.h"
@@ -16,7 +17,6 @@
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace ax {
@@ -341,64 +341,12 @@ private:
     if (tensorType(*found).getNumElements() != 1)
       return fault("the output '" + loss.output + "' is " +
                    typeText(found->getType()) + ", not one number");
-    if (BinaryOp mean = findMean(*found)) {
-      Value sum = mean->getOperand(0);
-      int64_t numAdded = countAddends(sum);
-      // What is scaled has to be about as large as the mean.
-      if (!isScaled || numAdded > 1)
-        return LossValues{t.reshape(sum, {}),
-                          t.reshape(mean->getOperand(1), {}),
-                          {},
-                          numAdded};
-    }
+    // What is scaled has to be about as large as the mean.
+    if (std::optional<OwnMean> mean = findOwnMean(t, *found);
+        mean && (!isScaled || mean->numAdded > 1))
+      return LossValues{mean->sum, mean->count, {}, mean->numAdded};
     return LossValues{
         t.reshape(*found, {}), t.splat({}, t.b.getF32Type(), 1), {}};
-  }
-
-  /// How many numbers are added up to make one; 1 where that is not seen.
-  static int64_t countAddends(Value number) {
-    while (Operation *op = number.getDefiningOp()) {
-      if (auto reduce = dyn_cast<ReduceOp>(op);
-          reduce && reduce.getKind() == ReduceOpKind::sum)
-        return tensorType(op->getOperand(0)).getNumElements();
-      auto unary = dyn_cast<UnaryOp>(op);
-      if (!isa<ReshapeOp>(op) &&
-          !(unary && unary.getKind() == UnaryKind::neg))
-        break;
-      number = op->getOperand(0);
-    }
-    return 1;
-  }
-
-  /// Returns the division, by what is made of no weight that is trained, that
-  /// makes one number of the other; null where there is none. The gradient is
-  /// that of what is divided, divided at the end: where both are sums over
-  /// samples, parts of a batch have parts of them.
-  BinaryOp findMean(Value number) {
-    while (auto reshape = number.getDefiningOp<ReshapeOp>())
-      number = reshape->getOperand(0);
-    auto mean = number.getDefiningOp<BinaryOp>();
-    if (!mean || mean.getKind() != BinaryKind::div)
-      return {};
-    for (Value operand : mean->getOperands())
-      if (!elementType(operand).isF32() ||
-          tensorType(operand).getNumElements() != 1)
-        return {};
-    llvm::SetVector<Value> behind;
-    behind.insert(mean->getOperand(1));
-    for (size_t i = 0; i < behind.size(); ++i)
-      if (Operation *op = behind[i].getDefiningOp()) {
-        if (auto load = dyn_cast<LoadOp>(op); load && isTrained(load))
-          return {};
-        behind.insert(op->operand_begin(), op->operand_end());
-      }
-    return mean;
-  }
-
-  bool isTrained(LoadOp load) {
-    auto state = program->getParentOfType<PlanOp>().lookupSymbol<StateOp>(
-        load.getState());
-    return !state || state.getTrainable();
   }
 
   ProgramOp program;
