@@ -15,8 +15,9 @@ llvm::Error Communicator::announceGroups(llvm::ArrayRef<std::vector<int32_t>>) {
   return llvm::Error::success();
 }
 
-llvm::Error Communicator::registerMemory(void *, int64_t) {
-  return llvm::Error::success();
+llvm::Expected<std::unique_ptr<DeviceMemory>>
+Communicator::allocate(Device &device, int64_t bytes) {
+  return device.allocate(bytes);
 }
 
 llvm::Expected<std::unique_ptr<StreamOperation>>

@@ -34,7 +34,7 @@ llvm::Error ListPorts::addMemory(Memory &memory, int32_t buffer,
   if (mapping() && port.isInPlace())
     return llvm::Error::success();
   for (size_t i = 0, e = mapping() ? 1 : numSlots; i < e; ++i) {
-    auto allocated = context.allocate(port.getBytes());
+    auto allocated = context.device.allocate(port.getBytes());
     if (!allocated)
       return allocated.takeError();
     memory.slots.push_back(std::move(*allocated));

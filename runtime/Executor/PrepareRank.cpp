@@ -289,7 +289,7 @@ llvm::Error RankExecutor::prepareSteps() {
   }
   progress.setOnHost(RankProgress::preparing);
   llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
-      context.allocate(workspaceBytes);
+      context.device.allocate(workspaceBytes);
   if (!allocated)
     return allocated.takeError();
   workspace = std::move(*allocated);

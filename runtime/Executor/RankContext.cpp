@@ -22,15 +22,4 @@ RankContext::RankContext(const Program &program, int32_t rank, Device &device,
   }
 }
 
-llvm::Expected<std::unique_ptr<DeviceMemory>>
-RankContext::allocate(int64_t bytes) const {
-  llvm::Expected<std::unique_ptr<DeviceMemory>> result = device.allocate(bytes);
-  const HostMapping *mapping = device.getHostMapping();
-  if (result && bytes && mapping)
-    if (llvm::Error error = communicator.registerMemory(
-            mapping->toHost((*result)->getAddress()), bytes))
-      return error;
-  return result;
-}
-
 } // namespace ax::rt

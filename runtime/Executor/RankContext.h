@@ -16,8 +16,11 @@ struct RankContext {
   std::vector<int64_t> coordinates(int32_t microBatch) const {
     return program.mesh.coordinates(rank, microBatch);
   }
-  /// Allocates memory of the device, which the communicator gets to know.
-  llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes) const;
+  /// Allocates memory of the device, of tensors that operations of the
+  /// communicator may have.
+  llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes) const {
+    return communicator.allocate(device, bytes);
+  }
 
   const Program &program;
   int32_t rank;

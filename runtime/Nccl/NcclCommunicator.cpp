@@ -13,6 +13,7 @@
 
 #include "ax/Runtime/Backends.h"
 #include "ax/Runtime/CudaHandles.h"
+#include "ax/Runtime/DeviceAccess.h"
 #include "ax/Runtime/LocalCommunicator.h"
 #include "ax/Runtime/MpiProcess.h"
 #include "ax/Runtime/TcpMesh.h"
@@ -83,6 +84,19 @@ public:
 private:
   RankLink rank;
   std::vector<std::shared_ptr<const Description>> operations;
+};
+
+/// Memory that operations reach without copies.
+class NcclMemory : public DeviceMemory {
+public:
+  NcclMemory(RankLink rank, std::unique_ptr<NcclBuffer> buffer)
+      : DeviceMemory(DeviceAccess::address(buffer->address), buffer->bytes),
+        rank(std::move(rank)), buffer(std::move(buffer)) {}
+  ~NcclMemory() override { rank.link->free(*buffer); }
+
+private:
+  RankLink rank;
+  std::unique_ptr<NcclBuffer> buffer;
 };
 
 class NcclCommunicator : public Communicator {
@@ -156,6 +170,8 @@ public:
     return prepareMessage(peer, /*isSend=*/false, bytes, name);
   }
 
+  llvm::Expected<std::unique_ptr<DeviceMemory>>
+  allocate(Device &device, int64_t bytes) override;
   llvm::Error barrier(Group &group) override {
     return getHost().barrier(*static_cast<NcclGroup &>(group).host);
   }
@@ -224,6 +240,16 @@ NcclCommunicator::announceGroups(llvm::ArrayRef<std::vector<int32_t>> groups) {
       comms[*mine] = std::move(*made);
   }
   return llvm::Error::success();
+}
+
+llvm::Expected<std::unique_ptr<DeviceMemory>>
+NcclCommunicator::allocate(Device &device, int64_t bytes) {
+  // NCCL's memory comes in pieces of 2 MiB, of which less would waste much.
+  constexpr int64_t leastBytes = int64_t(4) << 20;
+  if (all && !rank.world->sharesCards() && bytes >= leastBytes)
+    if (std::unique_ptr<NcclBuffer> buffer = rank.link->allocate(bytes))
+      return std::make_unique<NcclMemory>(rank, std::move(buffer));
+  return device.allocate(bytes);
 }
 
 std::unique_ptr<CapturedOperations> NcclCommunicator::endCapture() {

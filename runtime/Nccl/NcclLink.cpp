@@ -58,6 +58,11 @@ NcclLink::join(const std::vector<int32_t> &ranks, ncclUniqueId id) {
         static_cast<int>(ranks.size()), id, index, &config);
   if (error)
     return addRank(std::move(error));
+  {
+    std::lock_guard<std::mutex> lock(calling);
+    for (NcclBuffer *buffer : buffers)
+      introduce(*buffer, comm);
+  }
   std::lock_guard<std::mutex> lock(mutex);
   comms.push_back(comm);
   return comm;
@@ -93,6 +98,8 @@ NcclLink::split(const NcclComm &parent, const std::vector<int32_t> &ranks,
     return nullptr;
   comm->handle = handle;
   comm->attendance = world.getAttendance(ranks);
+  for (NcclBuffer *buffer : buffers)
+    introduce(*buffer, comm);
   {
     std::lock_guard<std::mutex> guard(mutex);
     comms.push_back(comm);
@@ -108,6 +115,53 @@ NcclLink::split(const NcclComm &parent, const std::vector<int32_t> &ranks,
 std::vector<std::shared_ptr<NcclComm>> NcclLink::getComms() const {
   std::lock_guard<std::mutex> lock(mutex);
   return comms;
+}
+
+std::unique_ptr<NcclBuffer> NcclLink::allocate(int64_t bytes) {
+  std::lock_guard<std::mutex> lock(calling);
+  auto buffer = std::make_unique<NcclBuffer>();
+  buffer->bytes = bytes;
+  llvm::Error error = cuda::enterCard(device);
+  if (!error)
+    error =
+        world.getLibrary().call(&Nccl::ncclMemAlloc, &buffer->address, bytes);
+  // Who allocates other memory then finds out why there is none.
+  if (error) {
+    llvm::consumeError(std::move(error));
+    return nullptr;
+  }
+  for (const std::shared_ptr<NcclComm> &comm : getComms())
+    introduce(*buffer, comm);
+  buffers.push_back(buffer.get());
+  return buffer;
+}
+
+void NcclLink::introduce(NcclBuffer &buffer,
+                         const std::shared_ptr<NcclComm> &comm) {
+  ncclComm_t handle = comm->handle;
+  void *known = nullptr;
+  if (!handle)
+    return;
+  // What a communicator does not know, it copies.
+  if (llvm::Error error =
+          world.getLibrary().call(&Nccl::ncclCommRegister, handle,
+                                  buffer.address, buffer.bytes, &known))
+    llvm::consumeError(std::move(error));
+  else
+    buffer.handles.emplace_back(comm, known);
+}
+
+void NcclLink::free(NcclBuffer &buffer) {
+  std::lock_guard<std::mutex> lock(calling);
+  llvm::erase(buffers, &buffer);
+  llvm::consumeError(cuda::enterCard(device));
+  const Nccl &library = world.getLibrary();
+  // One that was aborted has forgotten all.
+  for (const auto &[comm, known] : buffer.handles)
+    if (ncclComm_t handle = comm->handle)
+      llvm::consumeError(
+          library.call(&Nccl::ncclCommDeregister, handle, known));
+  llvm::consumeError(library.call(&Nccl::ncclMemFree, buffer.address));
 }
 
 llvm::Expected<DeviceAddress> NcclLink::getScratch() {

@@ -51,6 +51,14 @@ struct NcclComm {
   std::shared_ptr<Attendance> attendance;
 };
 
+/// Memory of NCCL's own kind. It is the owner's, who frees it.
+struct NcclBuffer {
+  void *address = nullptr;
+  int64_t bytes = 0;
+  /// By communicator: as what it knows the memory.
+  std::vector<std::pair<std::shared_ptr<NcclComm>, void *>> handles;
+};
+
 class NcclLink {
 public:
   /// `host` does what is on memory of the host.
@@ -74,6 +82,13 @@ public:
   /// parent's resources; null where there are none.
   llvm::Expected<std::shared_ptr<NcclComm>>
   split(const NcclComm &parent, const std::vector<int32_t> &ranks, int color);
+
+  /// Allocates memory of the card that all communicators of this rank know,
+  /// also those to come, so that between cards that reach each other's, and in
+  /// switches that add, their operations need no copies. Null where NCCL gives
+  /// none: there is other memory.
+  std::unique_ptr<NcclBuffer> allocate(int64_t bytes);
+  void free(NcclBuffer &buffer);
 
   /// So much of memory for copies an operation needs.
   void reserveScratch(int64_t bytes) {
@@ -131,6 +146,8 @@ private:
   llvm::Error callTogether(
       llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls);
   std::vector<std::shared_ptr<NcclComm>> getComms() const;
+  /// Has a communicator know memory, with `calling` held.
+  void introduce(NcclBuffer &buffer, const std::shared_ptr<NcclComm> &comm);
   /// What the wire has begun, and not done; nothing of it where it is between
   /// two. With the mutex held.
   Issued findUnderWay() const;
@@ -146,6 +163,8 @@ private:
   CountingMark begun, done;
   std::unique_ptr<DeviceMemory> scratch;
   int64_t wantedScratch = 0;
+  /// Only of the rank's thread.
+  std::vector<NcclBuffer *> buffers;
 
   /// The operations of a graph that is being captured.
   bool isCapturing = false;

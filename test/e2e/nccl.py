@@ -142,7 +142,37 @@ def splits(flags, numSplits):
             raise Failed(found)
 
 
+def known(flags, numCommunicators):
+    """Communicators know the arena of each rank, and forget it."""
+    with scratch() as folder:
+        samples = 16384
+        random = np.random.default_rng(2)
+        np.savez(f"{folder}/data.npz",
+                 input=random.normal(size=(samples, 64)).astype(np.float32),
+                 labels=random.integers(10, size=samples))
+        path = compiled(folder, "--optimizer=sgd(lr=0.1)", *flags,
+                        shape=f"input={samples}x64")
+        saved, counts = [], Path(f"{folder}/counts")
+        for comm in "local", "nccl":
+            axrun(path, "--data", f"{folder}/data.npz", "--steps=2", "--no-shuffle",
+                  f"--comm={comm}", "--save-weights", f"{folder}/w.safetensors",
+                  env=CUDA | {"SIMGPU_COUNTS": str(counts)})
+            saved.append(Path(f"{folder}/w.safetensors").read_bytes())
+        if saved[0] != saved[1]:
+            raise Failed("other weights than of --comm=local")
+        called = dict(line.split() for line in counts.read_text().splitlines())
+        ranks = 4
+        wanted = {"ncclMemAlloc": ranks, "ncclCommRegister": ranks * numCommunicators,
+                  "ncclCommDeregister": ranks * numCommunicators,
+                  "ncclMemFree": ranks}
+        if found := {name: (int(called.get(name, 0)), count)
+                     for name, count in wanted.items()
+                     if int(called.get(name, 0)) != count}:
+            raise Failed(found)
+
+
 def cases(every):
+    yield "known memory", known, ["--dp=2", "--tp=2"], 3
     yield "splits of stages", splits, ["--pp=2", "--dp=2", "--micro-batches=2"], 1
     yield "splits of a mesh", splits, ["--dp=2", "--tp=2", "--zero=1"], 3
     yield "no splits", splits, ["--dp=4"], 0

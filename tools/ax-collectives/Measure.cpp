@@ -134,10 +134,13 @@ llvm::Error Run::allocate() {
   stream = std::move(*made);
   for (auto [memory, count] : {std::pair(&source, counts.source),
                                std::pair(&destination, counts.destination)}) {
-    auto allocated = device.allocateZeroed(count * 4);
+    auto allocated = comm.allocate(device, count * 4);
     if (!allocated)
       return allocated.takeError();
     *memory = std::move(*allocated);
+    if (llvm::Error error =
+            stream->clear((*memory)->getAddress(), (*memory)->getSize()))
+      return error;
   }
   std::vector<float> values(static_cast<size_t>(counts.source));
   for (size_t i = 0; i < values.size(); ++i)

@@ -182,9 +182,11 @@ public:
   /// Returns when every member has called it.
   virtual llvm::Error barrier(Group &group) = 0;
 
-  /// Memory that operations will often use; a hint. It is forgotten with the
-  /// communicator.
-  virtual llvm::Error registerMemory(void *address, int64_t bytes);
+  /// Allocates memory of this rank's device that operations use in every step:
+  /// as the device does, or of a kind that a backend reaches with fewer copies.
+  /// With errors of Device::allocate.
+  virtual llvm::Expected<std::unique_ptr<DeviceMemory>>
+  allocate(Device &device, int64_t bytes);
 
   /// Makes every rank's waits fail with `reason`. The first call decides. May
   /// be called from any thread.

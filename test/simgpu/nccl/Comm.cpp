@@ -16,6 +16,17 @@ std::mutex &globalMutex() {
   return *mutex;
 }
 
+std::map<ncclComm_t, std::shared_ptr<Comm>> &comms() {
+  static auto *all = new std::map<ncclComm_t, std::shared_ptr<Comm>>;
+  return *all;
+}
+
+std::shared_ptr<Comm> findComm(ncclComm_t handle) {
+  std::lock_guard<std::mutex> lock(globalMutex());
+  auto found = comms().find(handle);
+  return found == comms().end() ? nullptr : found->second;
+}
+
 size_t Step::getSourceBytes(const Comm &comm) const {
   return shape.getBytes() * (shape.kind == Kind::ReduceScatter
                                  ? static_cast<size_t>(comm.table->getSize())

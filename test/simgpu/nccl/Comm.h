@@ -31,6 +31,9 @@ struct Comm {
   std::map<int, uint64_t> numSent, numReceived;
   /// Of work, on streams.
   uint64_t numWaiting = 0;
+  /// Memory that it knows, by the handles that it gave.
+  std::map<uintptr_t, uintptr_t> registered;
+  uintptr_t numRegistered = 0;
 };
 
 /// One call, from when its stream has come to it.
@@ -96,6 +99,10 @@ private:
 
 /// Guards all communicators of the process.
 std::mutex &globalMutex();
+/// By handle; guarded by globalMutex().
+std::map<ncclComm_t, std::shared_ptr<Comm>> &comms();
+/// Null where there is none.
+std::shared_ptr<Comm> findComm(ncclComm_t handle);
 
 } // namespace simnccl
 

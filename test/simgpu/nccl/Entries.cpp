@@ -1,8 +1,7 @@
 //===- Entries.cpp - The simulated NCCL's functions -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "../LibraryDriver.h"
-#include "Comm.h"
+#include "Calls.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,32 +13,9 @@
 #include <tuple>
 #include <unistd.h>
 
-#define SIMNCCL_ENTRY extern "C" __attribute__((visibility("default")))
-
 using namespace simnccl;
 
 namespace {
-
-ncclResult_t enter(const char *call, uint64_t *context = nullptr) {
-  return static_cast<ncclResult_t>(
-      simgpu::enterLibraryCall(call, ncclSystemError, context));
-}
-
-ncclResult_t refuse(ncclResult_t result, const std::string &why) {
-  simgpu::refuseLibraryCall(why);
-  return result;
-}
-
-/// By handle; guarded by globalMutex().
-std::map<ncclComm_t, std::shared_ptr<Comm>> &comms() {
-  static auto *all = new std::map<ncclComm_t, std::shared_ptr<Comm>>;
-  return *all;
-}
-std::shared_ptr<Comm> findComm(ncclComm_t handle) {
-  std::lock_guard<std::mutex> lock(globalMutex());
-  auto found = comms().find(handle);
-  return found == comms().end() ? nullptr : found->second;
-}
 
 /// A call that is not on a stream yet.
 struct Pending {
