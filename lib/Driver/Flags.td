@@ -116,9 +116,10 @@ defm precision : Value<
   "Of Linears, products and convolutions; weights, sums of gradients and the "
   "optimizer stay in fp32", help3_training, [Suggested], "fp32,bf16,fp16,fp8">;
 defm batchnorm : Value<
-  "batchnorm", "train|frozen",
-  "BatchNormalization by the batch's statistics (train) or the running ones "
-  "(frozen); as the model says if not given", help3_training, [],
+  "batchnorm", "train[:PARTS]|frozen",
+  "BatchNormalization by the batch's statistics (train), those of each of so "
+  "many parts of it, or the running ones (frozen); as the model says if not "
+  "given", help3_training, [Suggested],
   "train,frozen">;
 defm recompute : Value<
   "recompute", "MODE",

@@ -116,10 +116,7 @@ llvm::Error readTraining(const CommandLine &flags, bool onlyLooks,
   if (!(training->dropout >= 0 && training->dropout < 1))
     return usage("--dropout is a rate from 0 to less than 1");
   options.import.batchStatistics = training->batchNorm.isByBatch;
-  if (training->batchNorm.isByBatch.value_or(false) &&
-      options.strategy.micro > 1)
-    return usage("--batchnorm=train needs all of the batch at once: with "
-                 "--micro-batches use --batchnorm=frozen");
+  options.import.batchParts = training->batchNorm.numParts;
   if (!(training->clipNorm >= 0))
     return usage("--clip-norm must not be negative");
   options.import.training = true;

@@ -51,6 +51,7 @@ static void setByBatch(onnx::NodeProto &node, bool byBatch, int opset) {
 
 llvm::Error ax::import::setBatchStatistics(onnx::GraphProto &graph, int opset,
                                            std::optional<bool> ofBatch,
+                                           int64_t numParts,
                                            mlir::Location location) {
   int64_t byBatch = 0, byRunning = 0;
   for (onnx::NodeProto &node : *graph.mutable_node()) {
@@ -65,13 +66,20 @@ llvm::Error ax::import::setBatchStatistics(onnx::GraphProto &graph, int opset,
         ExitCode::Usage,
         "--batchnorm: the model has no BatchNormalization; exporters "
         "make it part of convolutions unless they are told not to");
+  std::string train = "--batchnorm=train", parts;
+  if (numParts > 1) {
+    std::string number = std::to_string(numParts);
+    train += ":" + number;
+    parts = "each of " + number + " parts of ";
+  }
   llvm::StringRef why = !ofBatch   ? "as the model was exported"
-                        : *ofBatch ? "--batchnorm=train"
+                        : *ofBatch ? llvm::StringRef(train)
                                    : "--batchnorm=frozen";
   if (byBatch)
     mlir::emitRemark(location)
-        << byBatch << " BatchNormalization by the statistics of the batch ("
-        << why << "); --batchnorm=frozen takes the running ones";
+        << byBatch << " BatchNormalization by the statistics of " << parts
+        << "the batch (" << why
+        << "); --batchnorm=frozen takes the running ones";
   if (byRunning && ofBatch)
     mlir::emitRemark(location)
         << byRunning << " BatchNormalization by the running statistics (" << why

@@ -14,11 +14,12 @@ namespace ax::import {
 
 /// Makes every BatchNormalization of a graph of operator set `opset` take the
 /// statistics of the batch (true), or the running ones; without `ofBatch` they
-/// stay as the model says. A remark tells by what how many of them normalise, a
-/// warning if that is by the running statistics though nobody asked for it. A
-/// Usage error when `ofBatch` is given and there is none.
+/// stay as the model says. `numParts`: those of parts of the batch. A remark
+/// tells by what how many of them normalise, a warning if that is by the
+/// running statistics though nobody asked for it. A Usage error when `ofBatch`
+/// is given and there is none.
 llvm::Error setBatchStatistics(onnx::GraphProto &graph, int opset,
-                               std::optional<bool> ofBatch,
+                               std::optional<bool> ofBatch, int64_t numParts,
                                mlir::Location location);
 
 } // namespace ax::import

@@ -75,6 +75,9 @@ public:
   mlir::OpBuilder &getOpBuilder() { return builder; }
   /// Training modes of nodes do not count.
   bool isEvaluationMode() const { return evaluationMode; }
+  /// Into how many parts a batch is cut whose statistics count, at least 1.
+  int64_t getBatchParts() const { return batchParts; }
+  void setBatchParts(int64_t parts) { batchParts = parts; }
   mlir::Location getLocation() const { return location; }
   void setLocation(mlir::Location newLocation) { location = newLocation; }
 
@@ -302,6 +305,7 @@ private:
   mlir::Location location;
   ModelFolder &folder;
   bool training, evaluationMode;
+  int64_t batchParts = 1;
   /// Contents of constants that are not uniform.
   llvm::DenseMap<Value, HostTensor> contents;
   llvm::DenseMap<Value, LoadedState> states;

@@ -111,6 +111,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
   Emitter b(&context, folder, options.training, evaluationMode);
   b.getOpBuilder().setInsertionPointToEnd(&body);
   b.setMaxResults(options.maxResults);
+  b.setBatchParts(options.batchParts);
   GraphImporter importer(b, model);
   Scope scope;
   llvm::SmallVector<mlir::StringAttr> argNames, resultNames;
@@ -179,7 +180,8 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
   for (auto [i, dim] : counted)
     program.setResultAttr(i, kCountedDim, builder.getI64IntegerAttr(dim));
   for (size_t i = numCounted; i < results.size(); ++i)
-    program.setResultAttr(i, kStatistic, builder.getUnitAttr());
+    program.setResultAttr(i, kStatistic,
+                          builder.getI64IntegerAttr(options.batchParts));
   auto plan = mlir::cast<PlanOp>(program->getParentOp());
   std::set<std::string> parameters;
   for (const auto &[name, tensor] : b.getFolded()) {
@@ -248,9 +250,9 @@ ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
   };
   auto unknown = mlir::UnknownLoc::get(&context);
   if (options.training) {
-    if (llvm::Error error =
-            setBatchStatistics(*model->proto.mutable_graph(), model->opset,
-                               options.batchStatistics, unknown))
+    if (llvm::Error error = setBatchStatistics(
+            *model->proto.mutable_graph(), model->opset,
+            options.batchStatistics, options.batchParts, unknown))
       return withPath(std::move(error));
   }
   std::vector<std::string> numbers = takeSingleParameters(*model);

@@ -56,11 +56,17 @@ std::string Precision::toText() const {
 llvm::Expected<BatchNormMode> BatchNormMode::parse(llvm::StringRef text) {
   if (text.empty())
     return BatchNormMode();
-  if (text != "train" && text != "frozen")
-    return makeError(ExitCode::Usage, "expected train or frozen");
-  return BatchNormMode{text == "train"};
+  BatchNormMode mode{text != "frozen"};
+  if (text == "train" || text == "frozen")
+    return mode;
+  if (!text.consume_front("train:") || text.getAsInteger(10, mode.numParts) ||
+      mode.numParts < 1)
+    return makeError(ExitCode::Usage, "expected train, train:PARTS or frozen");
+  return mode;
 }
 
 std::string BatchNormMode::toText() const {
-  return !isByBatch ? "" : *isByBatch ? "train" : "frozen";
+  if (!isByBatch || !*isByBatch)
+    return isByBatch ? "frozen" : "";
+  return numParts == 1 ? "train" : "train:" + std::to_string(numParts);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What tests of training have in common."""
 import json
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,18 @@ def close(got, wanted, tolerance, what):
     if got.shape != wanted.shape or \
             not np.abs(got - wanted).max() <= tolerance * np.abs(wanted).max():
         raise Failed(f"{what}: {got}, expected {wanted}")
+
+
+def states(path):
+    """Names and weights of a .safetensors."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size, = struct.unpack("<Q", data[:8])
+    for name, entry in json.loads(data[8:8 + size]).items():
+        begin, end = (8 + size + at for at in entry["data_offsets"])
+        if entry["dtype"] == "F32":
+            yield name, np.frombuffer(data[begin:end], np.float32).reshape(
+                entry["shape"])
 
 
 def crossEntropy(logits, labels):

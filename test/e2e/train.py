@@ -3,10 +3,10 @@
 losses, gradient norms and weights. And every model trains alike on some."""
 import json
 import re
-import struct
 
 import numpy as np
 
+from _training import states
 from cases import MODELS, TRAINING, Failed, minilm, run, scratch, tool
 
 LAYOUTS = ["", "--dp=2", "--dp=4", "--tp=2", "--tp=4", "--tp=2x2x1",
@@ -73,17 +73,6 @@ def options(text):
             raise Failed(f"options that this test does not know: {text}")
         flags += ["--param-group", "rank<2:" + rest.split(" ")[0]]
     return flags
-
-
-def states(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    size, = struct.unpack("<Q", data[:8])
-    for name, entry in json.loads(data[8:8 + size]).items():
-        begin, end = (8 + size + at for at in entry["data_offsets"])
-        if entry["dtype"] == "F32":
-            yield name, np.frombuffer(data[begin:end], np.float32).reshape(
-                entry["shape"])
 
 
 def checkSteps(steps, wanted, spread):

@@ -56,6 +56,9 @@ struct ImportOptions {
   /// BatchNormalization of the program that trains by the batch's statistics
   /// (true) or by the running ones (false), whatever the model says.
   std::optional<bool> batchStatistics;
+  /// Into how many equal parts, each with statistics of its own, it cuts the
+  /// batch; running statistics go from one to the next.
+  int64_t batchParts = 1;
   /// Globs over names of values, nodes and modules: what they compute is given
   /// beside the outputs, under the values' names. Of what trains, only by
   /// `predict`.

@@ -142,11 +142,14 @@ struct Precision {
   std::string toText() const;
 };
 
-/// Which statistics BatchNormalization takes: the batch's (`train`), or the
-/// running ones (`frozen`).
+/// Which statistics BatchNormalization takes: the batch's (`train`), those of
+/// each of G equal parts of the batch (`train:G`; "ghost batch normalization",
+/// Hoffer et al., arXiv 1705.08741), or the running ones (`frozen`).
 struct BatchNormMode {
   /// Nothing: as the model says.
   std::optional<bool> isByBatch;
+  /// Into how many parts the batch is cut, at least 1.
+  int64_t numParts = 1;
 
   static llvm::Expected<BatchNormMode> parse(llvm::StringRef text);
   std::string toText() const;

@@ -20,6 +20,16 @@ namespace {
 struct Moments {
   Value mean, variance;
 };
+
+/// A batch [samples, channels, spatial...] in the parts whose statistics count:
+/// one is as it was, several are [parts, samples / parts, channels,
+/// spatial...].
+struct BatchParts {
+  int64_t number, channelDim;
+  /// All dimensions but channels and parts.
+  std::vector<int64_t> dims;
+  Value batch;
+};
 } // namespace
 
 /// Mean and (biased) variance over `dims`, which are kept as 1.
@@ -39,6 +49,101 @@ static Moments moments(Node &n, Value x, ArrayRef<int64_t> dims) {
 
 static Value inverseDeviation(Node &n, Value variance, double epsilon) {
   return n.b.unary(UnaryKind::rsqrt, n.b.add(variance, epsilon));
+}
+
+static BatchParts cutBatch(Node &n, Value x, int64_t numParts) {
+  Shape shape = Emitter::shapeOf(x);
+  if (numParts > 1) {
+    if (shape[0] % numParts != 0) {
+      n.b.fail(ExitCode::Usage,
+               "--batchnorm=train:" + llvm::Twine(numParts) +
+                   ": no such number of equal parts makes a batch of " +
+                   llvm::Twine(shape[0]));
+      return {};
+    }
+    shape[0] /= numParts;
+    shape.insert(shape.begin(), numParts);
+    x = n.b.reshape(x, shape);
+  }
+  BatchParts cut{numParts, numParts > 1 ? 2 : 1, {}, x};
+  for (int64_t i = numParts > 1 ? 1 : 0; i < Emitter::rankOf(x); ++i)
+    if (i != cut.channelDim)
+      cut.dims.push_back(i);
+  return cut;
+}
+
+/// What is `old` before the batch is behind it, where each part of the batch
+/// leaves `momentum` of what was there and adds (1 - momentum) of its own,
+/// `fresh`. Of parts 1, 2: old m^2 + ((1 - m) m fresh1 + (1 - m) fresh2).
+static Value runOver(Node &n, Value old, Value fresh, double momentum,
+                     int64_t numParts) {
+  if (!old || !fresh)
+    return {};
+  std::vector<float> weights(numParts);
+  double left = 1;
+  for (int64_t part = numParts; part-- > 0; left *= momentum)
+    weights[part] = static_cast<float>((1 - momentum) * left);
+  Shape shape = Emitter::shapeOf(old);
+  DType type = Emitter::typeOf(fresh);
+  if (numParts == 1) {
+    fresh = n.b.mul(n.b.reshape(fresh, shape), 1 - momentum);
+  } else {
+    shape.insert(shape.begin(), numParts);
+    Shape column(shape.size(), 1);
+    column[0] = numParts;
+    Value factors = n.b.cast(
+        n.b.constant(HostTensor::fromValues<float>(column, weights)), type);
+    fresh = n.b.reduce(ReduceOpKind::sum,
+                       n.b.mul(n.b.reshape(fresh, shape), factors), {0}, false);
+  }
+  return n.b.add(n.b.mul(old, left), n.b.cast(fresh, Emitter::typeOf(old)));
+}
+
+/// By the batch's statistics, which are added to the running ones.
+static void normalizeByBatch(Node &n, double epsilon) {
+  Value x = n.in(0), scale = n.in(1), bias = n.in(2), mean = n.in(3),
+        variance = n.in(4);
+  DType type = Emitter::typeOf(x), compute = Emitter::sumType(type);
+  BatchParts cut = cutBatch(n, n.b.cast(x, compute), n.b.getBatchParts());
+  if (n.failed())
+    return;
+  Moments batch = moments(n, cut.batch, cut.dims);
+  if (n.failed())
+    return;
+  double momentum = n.floatAttr("momentum", 0.9f);
+  auto running = [&](Value old, Value fresh) {
+    return runOver(n, old, fresh, momentum, cut.number);
+  };
+  Value newMean = running(mean, batch.mean);
+  n.out(1, newMean);
+  n.out(2, running(variance, batch.variance));
+  // ONNX's running variance is that of the batch; frameworks keep the unbiased
+  // estimate.
+  double samples = 1;
+  for (int64_t dim : cut.dims)
+    samples *= static_cast<double>(Emitter::shapeOf(cut.batch)[dim]);
+  Value unbiased = samples > 1
+                       ? n.b.mul(batch.variance, samples / (samples - 1))
+                       : batch.variance;
+  // A layer that is called twice goes on from what the first call left.
+  Value before = n.b.currentState(mean);
+  n.b.updateState(mean, before == mean ? newMean : running(before, batch.mean));
+  n.b.updateState(variance, running(n.b.currentState(variance), unbiased));
+  // What exporters keep for a backward pass: of parts their means.
+  auto ofBatch = [&](Value statistic) {
+    int64_t channels = Emitter::shapeOf(cut.batch)[cut.channelDim];
+    Value parts = n.b.reshape(statistic, {cut.number, channels});
+    Value sum = n.b.reduce(ReduceOpKind::sum, parts, {0}, false);
+    return n.b.cast(n.b.mul(sum, 1.0 / static_cast<double>(cut.number)), type);
+  };
+  n.out(3, ofBatch(batch.mean));
+  n.out(4, ofBatch(batch.variance));
+  // Nothing cancels, which x factor + (bias - mean factor) would risk.
+  Value factor = n.b.mul(perChannel(n, n.b.cast(scale, compute), x),
+                         inverseDeviation(n, batch.variance, epsilon));
+  Value y = n.b.mul(n.b.sub(cut.batch, batch.mean), factor);
+  y = n.b.add(y, perChannel(n, n.b.cast(bias, compute), x));
+  n.out(0, n.b.cast(n.b.reshape(y, Emitter::shapeOf(x)), type));
 }
 
 static void importBatchNormalization(Node &n) {
@@ -67,47 +172,7 @@ static void importBatchNormalization(Node &n) {
     for (int i : {2, 4})
       n.out(i, variance);
   } else if (isTraining) {
-    std::vector<int64_t> dims;
-    for (int64_t i = 0; i < Emitter::rankOf(x); ++i)
-      if (i != 1)
-        dims.push_back(i);
-    DType compute = Emitter::sumType(type);
-    Value wide = n.b.cast(x, compute);
-    Moments batch = moments(n, wide, dims);
-    if (n.failed())
-      return;
-    double momentum = n.floatAttr("momentum", 0.9f);
-    auto running = [&](Value old, Value fresh) {
-      DType target = Emitter::typeOf(old);
-      fresh = n.b.cast(n.b.reshape(fresh, Emitter::shapeOf(old)), target);
-      return n.b.add(n.b.mul(old, momentum), n.b.mul(fresh, 1 - momentum));
-    };
-    Value newMean = running(mean, batch.mean);
-    n.out(1, newMean);
-    n.out(2, running(variance, batch.variance));
-    // ONNX's running variance is that of the batch; frameworks keep the
-    // unbiased estimate.
-    double samples = 1;
-    for (int64_t dim : dims)
-      samples *= static_cast<double>(Emitter::shapeOf(x)[dim]);
-    Value unbiased = samples > 1
-                         ? n.b.mul(batch.variance, samples / (samples - 1))
-                         : batch.variance;
-    // A layer that is called twice goes on from what the first call left.
-    Value before = n.b.currentState(mean);
-    n.b.updateState(mean,
-                    before == mean ? newMean : running(before, batch.mean));
-    n.b.updateState(variance, running(n.b.currentState(variance), unbiased));
-    Shape channels = {Emitter::shapeOf(x)[1]};
-    variance = n.b.reshape(batch.variance, channels);
-    n.out(3, n.b.cast(n.b.reshape(batch.mean, channels), type));
-    n.out(4, n.b.cast(variance, type));
-    // Nothing cancels, which x factor + (bias - mean factor) would risk.
-    Value factor = n.b.mul(n.b.cast(scale, compute),
-                           inverseDeviation(n, variance, epsilon));
-    Value y = n.b.mul(n.b.sub(wide, batch.mean), perChannel(n, factor, x));
-    y = n.b.add(y, perChannel(n, n.b.cast(bias, compute), x));
-    n.out(0, n.b.cast(y, type));
+    normalizeByBatch(n, epsilon);
     return;
   }
   // y = x factor + (bias - mean factor)

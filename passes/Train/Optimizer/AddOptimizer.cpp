@@ -412,17 +412,29 @@ LogicalResult OptimizerAdder::run() {
 
 /// What the model itself makes of its statistics.
 LogicalResult OptimizerAdder::storeUpdates() {
-  int64_t slices = plan.getMesh().numTimeSlices();
+  const sharding::Mesh &mesh = plan.getMesh();
+  int64_t slices = mesh.numTimeSlices(), parts = slices;
+  for (StringRef axis : {meshAxis::data, meshAxis::depth})
+    parts *= mesh.axisSize(axis.str());
   for (auto [i, update] : llvm::enumerate(output.getOperands())) {
-    if (!program.getResultAttr(i, kStatistic))
+    auto statistic =
+        dyn_cast_or_null<IntegerAttr>(program.getResultAttr(i, kStatistic));
+    if (!statistic)
       continue;
     StringRef name = program.getResultName(i);
-    if (slices > 1)
-      return program.emitError()
-             << "normalises by the statistics of the whole batch (state '"
-             << name << "'), which none of " << slices
-             << " micro-batches has: use --batchnorm=frozen, or "
-                "--micro-batches=1";
+    int64_t cutInto = statistic.getInt();
+    if (slices > 1 && cutInto % parts != 0) {
+      InFlightDiagnostic error = program.emitError()
+                                 << "normalises by the statistics of ";
+      if (cutInto == 1)
+        error << "the whole batch";
+      else
+        error << cutInto << " parts of the batch";
+      return error << " (state '" << name << "'), which none of " << slices
+                   << " micro-batches has: use --batchnorm=train:" << parts
+                   << " (those of each micro-batch of each rank, as of most "
+                      "frameworks), --batchnorm=frozen, or --micro-batches=1";
+    }
     store(states.lookup<StateOp>(name), update);
   }
   return success();

@@ -53,7 +53,7 @@ ax.plan @p version 3 {
   ax.state @mean : tensor<2xf32> from "w" offset 0 length 8
   ax.program @main(%x: tensor<3x4xf32> {ax.name = "x"}) -> (
       tensor<3x2xf32> {ax.name = "y"}, tensor<3x4xf32> {ax.name = "z"},
-      tensor<4x2xf32> {ax.name = "w"}, tensor<2xf32> {ax.name = "mean", ax.statistic},
+      tensor<4x2xf32> {ax.name = "w"}, tensor<2xf32> {ax.name = "mean", ax.statistic = 1},
       tensor<f32> {ax.name = "loss_sum", ax.role = #ax.role<loss_sum>}, tensor<f32> {ax.name = "loss_count", ax.role = #ax.role<loss_count>},
       tensor<4x2xf32> {ax.gradient_of = @w, ax.name = "gradient of w"},
       tensor<2xf32> {ax.gradient_of = @b, ax.name = "gradient of b"}) {
