@@ -269,6 +269,8 @@ private:
 
   /// Where lists find what another one of their ranks has made.
   int32_t keptOf(OpResult value) {
+    if (OpResult sum = keptInPlaceOf(value, result.mesh))
+      return keptOf(sum);
     auto [it, isNew] = keptValues.try_emplace(value, 0);
     if (!isNew)
       return it->second;

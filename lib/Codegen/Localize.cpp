@@ -174,7 +174,7 @@ static SmallVector<int64_t> directResults(StageOp stage,
                                           const sharding::Mesh &mesh) {
   SmallVector<int64_t> direct;
   for (OpResult value : stage.getResults())
-    if (!isAccumulated(value, mesh) &&
+    if (!isAccumulated(value, mesh) && !keptInPlaceOf(value, mesh) &&
         llvm::any_of(value.getUsers(), llvm::IsaPred<StageOp, ReturnOp>))
       direct.push_back(value.getResultNumber());
   int64_t number = stage->getNumResults();

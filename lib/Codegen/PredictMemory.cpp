@@ -78,7 +78,7 @@ static void addKept(StageOp list, const sharding::Mesh &mesh,
         isKept = true;
         isForUpdate |= actionOf(other)->isOnceAStep();
       }
-    if (isKept)
+    if (isKept && !keptInPlaceOf(result, mesh))
       (isForUpdate ? memory.gradients : memory.activations) +=
           cost::localBytes(tensorType(result), mesh) * keptSlots(result, mesh);
   }

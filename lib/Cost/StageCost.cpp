@@ -117,7 +117,8 @@ static int64_t slotBytes(StageOp list, const sharding::Mesh &mesh) {
       bytes +=
           cost::localBytes(tensorType(operand), mesh) * transfer.getSlots();
   for (OpResult result : list.getResults())
-    if (llvm::any_of(result.getUsers(), llvm::IsaPred<StageOp>))
+    if (llvm::any_of(result.getUsers(), llvm::IsaPred<StageOp>) &&
+        !keptInPlaceOf(result, mesh))
       bytes +=
           cost::localBytes(tensorType(result), mesh) * keptSlots(result, mesh);
   return bytes;

@@ -80,6 +80,31 @@ bool ax::isReducedWhereKept(Operation *op, const sharding::Mesh &mesh) {
   return inTime(axes, mesh).size() == axes.size();
 }
 
+OpResult ax::keptInPlaceOf(OpResult result, const sharding::Mesh &mesh) {
+  auto stage = dyn_cast<StageOp>(result.getOwner());
+  if (!stage || result.use_empty() ||
+      !llvm::all_of(result.getUsers(), llvm::IsaPred<StageOp>))
+    return {};
+  Value given = stage.getBody().front().getTerminator()->getOperand(
+      result.getResultNumber());
+  auto reduce = given.getDefiningOp<AllReduceOp>();
+  if (!reduce || !inTime(reduce.getMovedAxes().resolve(mesh), mesh).empty())
+    return {};
+  Value added = reduce->getOperand(cast<OpResult>(given).getResultNumber());
+  while (added.hasOneUse() && added.getDefiningOp() &&
+         isReducedWhereKept(added.getDefiningOp(), mesh))
+    added = added.getDefiningOp()->getOperand(
+        cast<OpResult>(added).getResultNumber());
+  auto argument = dyn_cast<BlockArgument>(added);
+  if (!argument || !argument.hasOneUse())
+    return {};
+  auto sum = dyn_cast<OpResult>(stage->getOperand(argument.getArgNumber()));
+  return sum && sum.getDefiningOp<StageOp>() && sum.hasOneUse() &&
+                 isAccumulated(sum, mesh)
+             ? sum
+             : OpResult();
+}
+
 static bool isKeptByMicroBatch(OpResult result, const sharding::Mesh &mesh) {
   const sharding::Layout &layout = getLayout(tensorType(result), mesh);
   return !inTime(layout.usedAxes(), mesh).empty() &&

@@ -180,7 +180,37 @@ def nothingIsCopied(layout):
                 raise Failed(f"{layout} {target}: copies of {copied}")
 
 
+def keptOnce(zero):
+    """In a pipeline whose ranks have parts of the batch, a gradient's sum over them
+    is where the gradient was, and is predicted so: 4 bytes a weight."""
+    with scratch() as folder:
+        swiglu(f"{folder}/model.onnx", width=64, hidden=256, batch=8)
+        plan, report = f"{folder}/plan.mlir", f"{folder}/report.json"
+        run(tool("axopt"), f"{folder}/model.onnx", *TRAIN, "--clip-norm=1", "--pp=2",
+            "--dp=2", "--micro-batches=2", f"--zero={zero}", "--report", report,
+            "-o", plan)
+        with open(report) as file:
+            stages = json.load(file)["programs"][0]["stages"]
+        gradients = sum(stage["memory_bytes"]["gradients"] for stage in stages)
+        weights = 3 * 64 * 256
+        # Of ZeRO 1 the sum, of which a rank has half, has a place of its own.
+        wanted = 4 * (weights if zero == 0 else weights * 3 // 2)
+        if not wanted <= gradients <= wanted + 64:
+            raise Failed(f"{gradients} bytes of gradients, expected {wanted}")
+        listed = run(tool("axrun"), plan, "--list-commands").stdout
+        exchanged = re.findall(r"all_reduce .*64x256.* over \{data\} \(([^)]*)\)",
+                               listed)
+        for buffers in exchanged:
+            names = buffers.split(", ")
+            if names[::2] != names[1::2]:
+                raise Failed(f"not in place: {buffers}")
+        if bool(exchanged) != (zero == 0):
+            raise Failed(f"exchanges of gradients: {exchanged}")
+
+
 def cases(every):
+    for zero in 0, 1:
+        yield f"kept once --zero={zero}", partial(keptOnce, zero)
     for layout in ("--pp=2 --micro-batches=4", "--dp=2 --zero=1",
                    "--dp=2 --zero=2 --micro-batches=2",
                    "--pp=2 --micro-batches=4 --schedule=zero-bubble",

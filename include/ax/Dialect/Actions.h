@@ -50,6 +50,11 @@ bool isAccumulated(mlir::OpResult result, const sharding::Mesh &mesh);
 /// An all-reduce over slices in time alone. Where it is done once a step, it
 /// has nothing to do: its operand was added up, or compared, where it is kept.
 bool isReducedWhereKept(mlir::Operation *op, const sharding::Mesh &mesh);
+/// The sum in whose place a list's result is kept for other lists; null where
+/// it has a place of its own. That is one over micro-batches, added up where it
+/// is kept, which the list adds up over ranks, and nobody else reads: a
+/// gradient, of which the norm is taken before it is used.
+mlir::OpResult keptInPlaceOf(mlir::OpResult result, const sharding::Mesh &mesh);
 /// Keeps what other lists take of a stage for `slots` micro-batches.
 void setSlots(StageOp stage, const sharding::Mesh &mesh, int64_t slots);
 /// Returns the number of micro-batches of which a stage's result is kept at the
