@@ -91,6 +91,8 @@ public:
       } else if (any) {
         if (auto reduce = dyn_cast<ReduceOp>(op))
           sinkReduce(reduce);
+        else if (auto reshape = dyn_cast<ReshapeOp>(op))
+          sinkReshape(reshape);
         else if (isa<LayerNormOp, RMSNormOp>(op))
           normalizeInMemoryOrder(&op);
         else
@@ -259,6 +261,32 @@ private:
     reduce.getResult().setType(
         type.clone(permuted(type.getShape(), inverse(back))));
     replaceByTransposed(reduce, type, back);
+  }
+
+  /// Cuts, or joins, batches of images in the order of memory: what is
+  /// transposed are dimensions behind those that change.
+  void sinkReshape(ReshapeOp reshape) {
+    auto above = reshape.getOperand().getDefiningOp<TransposeOp>();
+    if (!above)
+      return;
+    ArrayRef<int64_t> down = above.getPermutation();
+    size_t still = 0;
+    while (still < down.size() && down[still] == static_cast<int64_t>(still))
+      ++still;
+    size_t moved = down.size() - still;
+    RankedTensorType type = tensorType(reshape.getResult());
+    auto rank = static_cast<size_t>(type.getRank());
+    if (rank < moved || type.getShape().take_back(moved) !=
+                            tensorType(above).getShape().take_back(moved))
+      return;
+    auto changed = static_cast<int64_t>(rank - moved);
+    Permutation permutation = llvm::to_vector(llvm::seq<int64_t>(0, changed));
+    for (int64_t from : down.drop_front(still))
+      permutation.push_back(from - static_cast<int64_t>(still) + changed);
+    reshape.setOperand(above.getOperand());
+    reshape.getResult().setType(
+        type.clone(permuted(type.getShape(), inverse(permutation))));
+    replaceByTransposed(reshape, type, permutation);
   }
 
   Block &block;

@@ -63,3 +63,24 @@ axl.stage @narrow(%x: tensor<1x4x5x6xbf16>, %w: tensor<4x4x3x3xf32>) {
   %3 = ax.cast %2 : tensor<4x4x3x3xbf16> -> tensor<4x4x3x3xf32>
   axl.yield %1, %3 : tensor<1x4x5x6xbf16>, tensor<4x4x3x3xf32>
 }
+
+// Parts of a batch are cut, and joined, in the order of memory, too; a row of
+// all that an image has is not.
+// CHECK: axl.stage @parts
+// CHECK: %[[C:.*]] = axl.library
+// CHECK: %[[CUT:.*]] = ax.reshape %[[C]] : tensor<6x5x6x4xf32> -> tensor<2x3x5x6x4xf32>
+// CHECK: %[[S:.*]] = ax.reduce sum %[[CUT]] dims [1, 2, 3] keep_dims : tensor<2x3x5x6x4xf32> -> tensor<2x1x1x1x4xf32>
+// CHECK: %[[D:.*]] = ax.binary sub %[[CUT]], %[[S]]
+// CHECK: %[[JOINED:.*]] = ax.reshape %[[D]] : tensor<2x3x5x6x4xf32> -> tensor<6x5x6x4xf32>
+// CHECK: %[[BACK:.*]] = ax.transpose %[[JOINED]] [0, 3, 1, 2]
+// CHECK: %[[ROWS:.*]] = ax.reshape %[[BACK]] : tensor<6x4x5x6xf32> -> tensor<6x120xf32>
+// CHECK: axl.yield %[[BACK]], %[[ROWS]]
+axl.stage @parts(%x: tensor<6x4x5x6xf32>, %w: tensor<4x4x1x1xf32>) {
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<6x4x5x6xf32>, tensor<4x4x1x1xf32> -> tensor<6x4x5x6xf32>
+  %1 = ax.reshape %0 : tensor<6x4x5x6xf32> -> tensor<2x3x4x5x6xf32>
+  %2 = ax.reduce sum %1 dims [1, 3, 4] keep_dims : tensor<2x3x4x5x6xf32> -> tensor<2x1x4x1x1xf32>
+  %3 = ax.binary sub %1, %2 : tensor<2x3x4x5x6xf32>, tensor<2x1x4x1x1xf32> -> tensor<2x3x4x5x6xf32>
+  %4 = ax.reshape %3 : tensor<2x3x4x5x6xf32> -> tensor<6x4x5x6xf32>
+  %5 = ax.reshape %4 : tensor<6x4x5x6xf32> -> tensor<6x120xf32>
+  axl.yield %4, %5 : tensor<6x4x5x6xf32>, tensor<6x120xf32>
+}
