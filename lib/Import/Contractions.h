@@ -10,6 +10,9 @@ namespace ax::import {
 /// Multiplies as NumPy's matmul does.
 Value matmul(Emitter &b, Value lhs, Value rhs);
 
+/// What a Gemm gives; those that are fused have the same inputs and attributes.
+Value importProduct(Node &n);
+
 /// The window that a convolution's or pool's attributes describe for `x`
 /// [batch, channels, spatial...]. `kernel` is the default of `kernel_shape`.
 /// Fails unless every attribute has one entry (pads: two) a dimension.

@@ -10,6 +10,7 @@
 
 #include "Operators.h"
 #include "Prepare.h"
+#include "Schemas.h"
 #include "WeightKinds.h"
 
 #include "ax/Support/GivenWeights.h"
@@ -78,11 +79,12 @@ struct Call {
 
 /// A node, by the names of values in the main graph.
 struct Use {
-  llvm::StringRef type;
+  /// With its domain, if that is not ONNX's own.
+  std::string type;
   std::vector<std::string> inputs, outputs;
 
   bool isAny(llvm::ArrayRef<llvm::StringRef> types) const {
-    return llvm::is_contained(types, type);
+    return llvm::is_contained(types, llvm::StringRef(type));
   }
 };
 
@@ -149,7 +151,7 @@ void ParameterFinder::visit(const Nodes &nodes, const Call &call) {
     // More are refused by who imports them.
     if (++numNodes > maxNodes)
       return;
-    Use use{node.op_type(), {}, {}};
+    Use use{qualifiedName(node), {}, {}};
     for (const std::string &name : node.input())
       use.inputs.push_back(call.resolve(name));
     for (const std::string &name : node.output())
@@ -199,7 +201,9 @@ void ParameterFinder::visitLayer(const Use &use) {
   if (use.type == "BatchNormalization")
     for (size_t input : {3, 4})
       take(input, 1);
-  if (use.isAny({"Gemm", "MatMul", "Conv", "ConvTranspose"}))
+  if (use.isAny({"Gemm", "MatMul", "Conv", "ConvTranspose",
+                 "com.microsoft.FusedConv", "com.microsoft.FusedGemm",
+                 "com.microsoft.FusedMatMul", "com.microsoft.GemmFastGelu"}))
     take(1, 2);
   if (use.type == "MatMul" && numInputs == 2 && !use.outputs.empty()) {
     columns[use.outputs[0]] = use.inputs[1];
@@ -214,7 +218,7 @@ void ParameterFinder::visitQuantised(const Use &use) {
   size_t numInputs = use.inputs.size();
   bool isSum = use.isAny({"MatMulInteger", "ConvInteger"});
   if (isSum || use.type == "DequantizeLinear" ||
-      use.type.starts_with("QLinear"))
+      llvm::StringRef(use.type).starts_with("QLinear"))
     llvm::for_each(use.inputs, [&](auto &name) { takeQuantised(name); });
   else if (use.type == "QuantizeLinear")
     for (size_t i = 1; i < numInputs; ++i)
