@@ -362,8 +362,7 @@ private:
           reduce && reduce.getKind() == ReduceOpKind::sum)
         return tensorType(op->getOperand(0)).getNumElements();
       auto unary = dyn_cast<UnaryOp>(op);
-      if (!isa<ReshapeOp>(op) &&
-          !(unary && unary.getKind() == UnaryKind::neg))
+      if (!isa<ReshapeOp>(op) && !(unary && unary.getKind() == UnaryKind::neg))
         break;
       number = op->getOperand(0);
     }
