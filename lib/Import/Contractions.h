@@ -25,6 +25,12 @@ Value importConvolution(Node &n, Value x, Value w, Value bias);
 /// reaches beyond them in ceil mode.
 void finishPoolWindow(Node &n, Value x, Window &window);
 
+/// An average pool with the node's attributes.
+Value importAverage(Node &n, Value x);
+
+/// The mean over all dimensions behind batch and channels, which are kept as 1.
+Value globalAverage(Node &n, Value x);
+
 } // namespace ax::import
 
 #endif // AX_LIB_IMPORT_CONTRACTIONS_H

@@ -20,6 +20,12 @@ Value mergeHeads(Emitter &b, Value x);
 /// (`interleaved`) or `pairs` apart.
 Value rotate(Emitter &b, Value x, Value cosines, Value sines, bool interleaved);
 
+/// Rows of the caches of angles, inputs `cosines` and `sines`, at positions
+/// [batch or 1, length]: two of [batch or 1, 1, length, pairs]. Null, and a
+/// failure, where they are none for heads of `width`.
+std::pair<Value, Value> readAngles(Node &n, int cosines, int sines,
+                                   Value positions, int64_t width);
+
 } // namespace ax::import
 
 #endif // AX_LIB_IMPORT_HEADS_H

@@ -172,7 +172,59 @@ def grouped():
            "[2x4x5x6] is not [2 or 1, 4 or 1, 5, 5]", MALFORMED)
 
 
+def bits():
+    def product(columns=32, block=16, *others, **attributes):
+        return Case("MatMulNBits", random((2, 32)),
+                    random((4, 2, 8), np.uint8, 0, 256), random((4, 2)),
+                    *others, K=columns, N=4, block_size=block, **attributes)
+    yield product(bits=3), "attribute 'bits' is 3, not 2, 4 or 8", UNSUPPORTED
+    yield (product(32, 16, None, i32(*[0] * 32)),
+           "input 'g_idx' is not supported", UNSUPPORTED)
+    yield (product(weight_prepacked=1),
+           "attribute 'weight_prepacked' is not 0", UNSUPPORTED)
+    yield product(block=0), "attribute 'block_size' is 0", MALFORMED
+    yield (product(columns=48), "'A' of [2x32] has no rows of 'K' = 48",
+           MALFORMED)
+    yield product(block=32), "'scales' of [4x2] is not [4x1]", MALFORMED
+    yield (product(32, 16, random((4, 3))),
+           "'zero_points' of [4x3] is not [4x2]", MALFORMED)
+    table, ids = random((9, 16), np.uint8, 0, 256), i32(1, 2)
+    gather = "GatherBlockQuantized"
+    yield (Case(gather, table, ids, random((9, 2)), block_size=16,
+                quantize_axis=0),
+           "rows are gathered along the first dimension, of numbers that are "
+           "quantized along the last", UNSUPPORTED)
+    yield (Case(gather, table, ids, random((9, 3)), block_size=16),
+           "'scales' or 'zero_points' do not go with 'data' of [9x16] and "
+           "'block_size' = 16", MALFORMED)
+
+
+def quantized():
+    x, one, zero = random((3, 8), np.uint8, 0, 256), *map(
+        np.array, (np.float32(0.1), np.uint8(3)))
+    two = random((2,))
+    yield (Case("QLinearSigmoid", x, two, zero, one, zero),
+           "input 1 of [2] is not one number", UNSUPPORTED)
+    yield (Case("QLinearGlobalAveragePool", x, one, zero, one, zero),
+           "the input has rank 2, not 3 or more", MALFORMED)
+    yield (Case("QLinearConcat", one, zero, x, one, zero, x, axis=0),
+           "inputs are not a scale, a zero point, and three for each tensor",
+           MALFORMED)
+    w = random((8, 4), np.uint8, 0, 256)
+    yield (Case("MatMulIntegerToFloat", x, w, random((3,)), one),
+           "the scale of A of [3] is not one number", UNSUPPORTED)
+    yield (Case("QGemm", x, one, zero, w, one, zero, None, one),
+           "'y_scale' and 'y_zero_point' go together", MALFORMED)
+    yield (Case("QGemm", x, one, zero, w[0].copy(), one, zero),
+           "A and B must be matrices", MALFORMED)
+    yield (Case("QLinearReduceMean", x, one, zero, one, zero, axes=[1],
+                keepdims=1),
+           "of domain com.microsoft, which is not ONNX's own:\n  "
+           "QLinearReduceMean: node 'n0_QLinearReduceMean'", UNSUPPORTED)
+
+
 def cases(every):
-    for group in layers, norms, attention, separate, rotary, grouped:
+    for group in (layers, norms, attention, separate, rotary, grouped, bits,
+                  quantized):
         for case, message, code in group():
             yield (f"{group.__name__}: {message}", refuse, case, message, code)
