@@ -6,6 +6,7 @@
 #include "AttributeRules.h"
 #include "NodeCheck.h"
 #include "Operators.h"
+#include "Schemas.h"
 #include "Types.h"
 
 #include "mlir/IR/Location.h"
@@ -202,15 +203,15 @@ bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
       if (i < static_cast<int>(inputs.size()) && inputs[i].tensor)
         b.setKind(inputs[i].tensor, kind);
   };
-  setKinds(parameterInputs(proto.op_type()), WeightKind::LayerParameter);
-  setKinds(bufferInputs(proto.op_type()), WeightKind::Buffer);
+  std::string name = qualifiedName(proto);
+  setKinds(parameterInputs(name), WeightKind::LayerParameter);
+  setKinds(bufferInputs(name), WeightKind::Buffer);
   b.setLocation(locationOf(proto));
   std::vector<Entry> outputs;
   Subgraphs subgraphs(*this, scope);
   Node node(b, proto, opset, inputs, subgraphs);
-  const onnx::OpSchema *schema = isDefaultDomain(proto.domain())
-                                     ? findSchema(proto.op_type(), opset)
-                                     : nullptr;
+  const onnx::OpSchema *schema =
+      findSchema(proto.domain(), proto.op_type(), opset);
   if (schema && checkAttributes(node, *schema))
     checkInputTypes(node, *schema);
   if (OpImporter importer =

@@ -61,7 +61,8 @@ static bool isAllowed(const onnx::DataTypeSet &types, onnx::DataType type) {
 /// bf16 into models of any set.
 static bool isAllowedNow(const onnx::OpSchema &schema, int input,
                          onnx::DataType type) {
-  const onnx::OpSchema *newest = findSchema(schema.Name(), newestOpset());
+  const onnx::OpSchema *newest =
+      findSchema(schema.domain(), schema.Name(), newestOpset());
   if (!newest || newest->inputs().empty())
     return false;
   size_t last = newest->inputs().size() - 1;

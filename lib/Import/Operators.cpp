@@ -37,7 +37,8 @@ const onnx::OpSchema *ax::import::findFunctionSchema(const NodeProto &node,
                                                      int opset) {
   if (!isDefaultDomain(node.domain()))
     return nullptr;
-  const onnx::OpSchema *schema = findSchema(node.op_type(), opset);
+  const onnx::OpSchema *schema =
+      findSchema(node.domain(), node.op_type(), opset);
   bool hasBody = schema && (schema->HasFunction() ||
                             schema->HasContextDependentFunction());
   return hasBody ? schema : nullptr;

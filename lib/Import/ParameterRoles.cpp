@@ -10,6 +10,7 @@
 
 #include "Operators.h"
 #include "Prepare.h"
+#include "Schemas.h"
 #include "WeightKinds.h"
 
 #include "ax/Support/GivenWeights.h"
@@ -56,6 +57,23 @@ static bool isSetting(llvm::StringRef type, size_t number) {
   return number >= first;
 }
 
+/// The operands of an operator that stand for numbers, with their scales and
+/// zero points: from the first of two places to before the second.
+static std::pair<size_t, size_t> quantisedInputs(llvm::StringRef type) {
+  constexpr size_t all = std::numeric_limits<size_t>::max();
+  type.consume_front("com.microsoft.");
+  if (type.starts_with("QLinear"))
+    return {0, all};
+  return llvm::StringSwitch<std::pair<size_t, size_t>>(type)
+      .Cases({"MatMulInteger", "ConvInteger", "DequantizeLinear", "QGemm"},
+             {0, all})
+      .Case("GatherBlockQuantized", {0, all})
+      .Case("MatMulIntegerToFloat", {0, 6})
+      .Cases({"MatMulNBits", "DynamicQuantizeMatMul"}, {1, 4})
+      .Case("QuantizeLinear", {1, all})
+      .Default({0, 0});
+}
+
 /// Functions inside each other; the importer takes as many.
 static constexpr int maxDepth = 32;
 
@@ -78,11 +96,12 @@ struct Call {
 
 /// A node, by the names of values in the main graph.
 struct Use {
-  llvm::StringRef type;
+  /// With its domain, if that is not ONNX's own.
+  std::string type;
   std::vector<std::string> inputs, outputs;
 
   bool isAny(llvm::ArrayRef<llvm::StringRef> types) const {
-    return llvm::is_contained(types, type);
+    return llvm::is_contained(types, llvm::StringRef(type));
   }
 };
 
@@ -149,7 +168,7 @@ void ParameterFinder::visit(const Nodes &nodes, const Call &call) {
     // More are refused by who imports them.
     if (++numNodes > maxNodes)
       return;
-    Use use{node.op_type(), {}, {}};
+    Use use{qualifiedName(node), {}, {}};
     for (const std::string &name : node.input())
       use.inputs.push_back(call.resolve(name));
     for (const std::string &name : node.output())
@@ -199,7 +218,9 @@ void ParameterFinder::visitLayer(const Use &use) {
   if (use.type == "BatchNormalization")
     for (size_t input : {3, 4})
       take(input, 1);
-  if (use.isAny({"Gemm", "MatMul", "Conv", "ConvTranspose"}))
+  if (use.isAny({"Gemm", "MatMul", "Conv", "ConvTranspose",
+                 "com.microsoft.FusedConv", "com.microsoft.FusedGemm",
+                 "com.microsoft.FusedMatMul", "com.microsoft.GemmFastGelu"}))
     take(1, 2);
   if (use.type == "MatMul" && numInputs == 2 && !use.outputs.empty()) {
     columns[use.outputs[0]] = use.inputs[1];
@@ -213,15 +234,12 @@ void ParameterFinder::visitLayer(const Use &use) {
 void ParameterFinder::visitQuantised(const Use &use) {
   size_t numInputs = use.inputs.size();
   bool isSum = use.isAny({"MatMulInteger", "ConvInteger"});
-  if (isSum || use.type == "DequantizeLinear" ||
-      use.type.starts_with("QLinear"))
-    llvm::for_each(use.inputs, [&](auto &name) { takeQuantised(name); });
-  else if (use.type == "QuantizeLinear")
-    for (size_t i = 1; i < numInputs; ++i)
-      takeQuantised(use.inputs[i]);
+  auto [first, last] = quantisedInputs(use.type);
+  for (size_t i = first; i < std::min(last, numInputs); ++i)
+    takeQuantised(use.inputs[i]);
   // Layers that quantise their input as it comes: sums are multiplied with the
   // scale that was found for it and with the layer's own.
-  else if (use.type == "Mul" && numInputs == 2)
+  if (use.type == "Mul" && numInputs == 2)
     for (int i : {0, 1})
       if (unscaled.contains(use.inputs[i]))
         takeQuantised(use.inputs[1 - i]);

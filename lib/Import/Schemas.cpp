@@ -3,6 +3,8 @@
 
 #include "Schemas.h"
 
+#include "OpTable.h"
+
 #include <onnx/checker.h>
 
 using namespace ax;
@@ -17,7 +19,8 @@ int ax::import::newestOpset() {
 
 namespace {
 
-/// ONNX's schemas, with those deprecated ones that still have a meaning.
+/// ONNX's schemas, with those deprecated ones that still have a meaning, and
+/// those of the table where ONNX has none.
 class Registry : public onnx::ISchemaRegistry {
 public:
   // NOLINTNEXTLINE(google-default-arguments)
@@ -30,7 +33,7 @@ public:
     // set 21 asks for the same inputs and attributes.
     if (schema && schema->Deprecated() && name == "GroupNormalization")
       return onnx::OpSchemaRegistry::Schema(name, 21, domain);
-    return schema;
+    return schema ? schema : OpTable::get().findSchema(domain, name);
   }
 };
 
@@ -41,10 +44,11 @@ static const Registry &registry() {
   return instance;
 }
 
-const onnx::OpSchema *ax::import::findSchema(llvm::StringRef opType,
+const onnx::OpSchema *ax::import::findSchema(llvm::StringRef domain,
+                                             llvm::StringRef opType,
                                              int opset) {
   const onnx::OpSchema *schema =
-      registry().GetSchema(opType.str(), opset, onnx::ONNX_DOMAIN);
+      registry().GetSchema(opType.str(), opset, domain.str());
   return schema && !schema->Deprecated() ? schema : nullptr;
 }
 

@@ -17,12 +17,24 @@ inline bool isDefaultDomain(llvm::StringRef domain) {
   return domain.empty() || domain == "ai.onnx";
 }
 
+/// The operator's name, with the domain before it unless that is the default
+/// one: `com.microsoft.Gelu`.
+inline std::string qualifiedName(llvm::StringRef domain,
+                                 llvm::StringRef opType) {
+  return isDefaultDomain(domain) ? opType.str() : (domain + "." + opType).str();
+}
+inline std::string qualifiedName(const onnx::NodeProto &node) {
+  return qualifiedName(node.domain(), node.op_type());
+}
+
 /// Newest operator set of the default domain.
 int newestOpset();
 
-/// An operator of the default domain as operator set `opset` has it; null when
-/// it has none, or has it no more.
-const onnx::OpSchema *findSchema(llvm::StringRef opType, int opset);
+/// An operator as operator set `opset` of the default domain has it, or as the
+/// table of importers says; null when neither knows it, or the set has it no
+/// more.
+const onnx::OpSchema *findSchema(llvm::StringRef domain, llvm::StringRef opType,
+                                 int opset);
 
 /// The operator set of the default domain that a model or a function imports;
 /// `otherwise` when it imports none.

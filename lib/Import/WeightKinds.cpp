@@ -65,11 +65,30 @@ void ax::import::collectDeclared(const onnx::GraphProto &graph,
 // What operators say
 //===----------------------------------------------------------------------===//
 
-ArrayRef<int> ax::import::parameterInputs(llvm::StringRef opType) {
+/// Those of onnxruntime's operators.
+static ArrayRef<int> contribParameters(llvm::StringRef name) {
+  static const int second[] = {1}, third[] = {2}, fourth[] = {3}, fifth[] = {4},
+                   sixth[] = {5}, scaleAndBias[] = {2, 3},
+                   scaleAndBiases[] = {2, 3, 4}, ofEmbedding[] = {5, 6};
+  return llvm::StringSwitch<ArrayRef<int>>(name)
+      .Cases({"BiasAdd", "BiasGelu", "FastGelu"}, second)
+      .Cases({"Attention", "FusedConv", "FusedGemm", "GemmFastGelu"}, third)
+      .Case("MultiHeadAttention", fourth)
+      .Case("DynamicQuantizeMatMul", fifth)
+      .Case("MatMulNBits", sixth)
+      .Case("SkipLayerNormalization", scaleAndBiases)
+      .Case("SkipSimplifiedLayerNormalization", scaleAndBias)
+      .Case("EmbedLayerNormalization", ofEmbedding)
+      .Default({});
+}
+
+ArrayRef<int> ax::import::parameterInputs(llvm::StringRef name) {
   static const int second[] = {1}, third[] = {2}, scaleAndBias[] = {1, 2},
                    ofRecurrence[] = {1, 2, 3};
-  return llvm::StringSwitch<ArrayRef<int>>(opType)
-      .Case("PRelu", second)
+  if (name.consume_front("com.microsoft."))
+    return contribParameters(name);
+  return llvm::StringSwitch<ArrayRef<int>>(name)
+      .Cases({"PRelu", "SimplifiedLayerNormalization"}, second)
       .Cases({"Gemm", "Conv", "ConvTranspose"}, third)
       .Cases({"BatchNormalization", "InstanceNormalization",
               "GroupNormalization", "LayerNormalization"},
@@ -78,9 +97,9 @@ ArrayRef<int> ax::import::parameterInputs(llvm::StringRef opType) {
       .Default({});
 }
 
-ArrayRef<int> ax::import::bufferInputs(llvm::StringRef opType) {
+ArrayRef<int> ax::import::bufferInputs(llvm::StringRef name) {
   static const int third[] = {2};
-  return llvm::StringSwitch<ArrayRef<int>>(opType)
+  return llvm::StringSwitch<ArrayRef<int>>(name)
       .Cases({"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}, third)
       .Default({});
 }

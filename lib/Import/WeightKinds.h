@@ -31,12 +31,13 @@ declaredKind(const onnx::StringStringEntryProto &entry);
 void collectDeclared(const onnx::GraphProto &graph, WeightKinds &kinds);
 
 /// Inputs of an operator, by their place, that hold parameters and nothing
-/// else, whatever its other operands are.
-llvm::ArrayRef<int> parameterInputs(llvm::StringRef opType);
+/// else, whatever its other operands are. `name`: with its domain, if that is
+/// not ONNX's own.
+llvm::ArrayRef<int> parameterInputs(llvm::StringRef name);
 
 /// Inputs that say what an operator does, and are nothing to learn: how much
 /// each class counts in a loss.
-llvm::ArrayRef<int> bufferInputs(llvm::StringRef opType);
+llvm::ArrayRef<int> bufferInputs(llvm::StringRef name);
 
 /// What no training leaves: tables of sines, masks, grids, progressions, a row
 /// of zeros, one part several times. Most weights differ from these in their

@@ -1,6 +1,7 @@
 //===- Activation.cpp - Activations and softmax ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../Activations.h"
 #include "../OpTable.h"
 
 #include "ax/Dialect/Ax.h"
@@ -21,16 +22,21 @@ static void importRelu(Node &n) {
   n.out(n.b.unary(UnaryKind::relu, x));
 }
 
+static Value leakyRelu(Node &n, Value x, double alpha) {
+  return positiveOr(n, x, n.b.mul(x, alpha));
+}
+
 static void importLeakyRelu(Node &n) {
-  Value x = n.in(0);
-  n.out(positiveOr(n, x, n.b.mul(x, n.floatAttr("alpha", 0.01))));
+  n.out(leakyRelu(n, n.in(0), n.floatAttr("alpha", 0.01)));
+}
+
+static Value thresholdedRelu(Node &n, Value x, double alpha) {
+  Value above = n.b.compare(CompareKind::gt, x, n.b.like(x, alpha));
+  return n.b.select(above, x, n.b.like(x, 0));
 }
 
 static void importThresholdedRelu(Node &n) {
-  Value x = n.in(0);
-  Value above =
-      n.b.compare(CompareKind::gt, x, n.b.like(x, n.floatAttr("alpha", 1)));
-  n.out(n.b.select(above, x, n.b.like(x, 0)));
+  n.out(thresholdedRelu(n, n.in(0), n.floatAttr("alpha", 1)));
 }
 
 static void importPRelu(Node &n) {
@@ -114,9 +120,63 @@ static void importMish(Node &n) {
                 n.b.unary(UnaryKind::tanh, n.b.unary(UnaryKind::softplus, x))));
 }
 
-static void importSoftsign(Node &n) {
-  Value x = n.in(0);
-  n.out(n.b.div(x, n.b.add(n.b.unary(UnaryKind::abs, x), 1.0)));
+static Value softsign(Node &n, Value x) {
+  return n.b.div(x, n.b.add(n.b.unary(UnaryKind::abs, x), 1.0));
+}
+
+static void importSoftsign(Node &n) { n.out(softsign(n, n.in(0))); }
+
+namespace {
+struct NamedActivation {
+  llvm::StringLiteral name;
+  size_t numParameters;
+  Value (*make)(Node &n, Value x, ArrayRef<double> parameters);
+};
+} // namespace
+
+template <UnaryKind kind>
+static Value unary(Node &n, Value x, ArrayRef<double>) {
+  return n.b.unary(kind, x);
+}
+
+using Numbers = ArrayRef<double>;
+static constexpr NamedActivation namedActivations[] = {
+    {"Clip", 2,
+     [](Node &n, Value x, Numbers p) { return clamp(n, x, p[0], p[1]); }},
+    {"Elu", 1,
+     [](Node &n, Value x, Numbers p) {
+       return positiveOr(n, x, scaledExpm1(n, x, p[0]));
+     }},
+    {"HardSigmoid", 2,
+     [](Node &n, Value x, Numbers p) { return hardSigmoid(n, x, p[0], p[1]); }},
+    {"LeakyRelu", 1,
+     [](Node &n, Value x, Numbers p) { return leakyRelu(n, x, p[0]); }},
+    {"Relu", 0, unary<UnaryKind::relu>},
+    {"ScaledTanh", 2,
+     [](Node &n, Value x, Numbers p) {
+       return n.b.mul(n.b.unary(UnaryKind::tanh, n.b.mul(x, p[1])), p[0]);
+     }},
+    {"Sigmoid", 0, unary<UnaryKind::sigmoid>},
+    {"Silu", 0, unary<UnaryKind::silu>},
+    {"Softplus", 0, unary<UnaryKind::softplus>},
+    {"Softsign", 0, [](Node &n, Value x, Numbers) { return softsign(n, x); }},
+    {"Tanh", 0, unary<UnaryKind::tanh>},
+    {"ThresholdedRelu", 1,
+     [](Node &n, Value x, Numbers p) { return thresholdedRelu(n, x, p[0]); }},
+};
+
+Value ax::import::activate(Node &n, llvm::StringRef name,
+                           ArrayRef<double> parameters, Value x) {
+  if (!x)
+    return {};
+  const auto *found = llvm::find_if(
+      namedActivations, [&](const auto &known) { return known.name == name; });
+  assert(found != std::end(namedActivations) && "names are checked before");
+  if (parameters.size() != found->numParameters)
+    return n.fail("activation " + name + " takes " +
+                  llvm::Twine(found->numParameters) + " parameters and has " +
+                  llvm::Twine(parameters.size()));
+  return found->make(n, x, parameters);
 }
 
 static void importShrink(Node &n) {

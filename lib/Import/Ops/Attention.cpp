@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Contractions.h"
+#include "../Heads.h"
 #include "../OpTable.h"
 
 #include <cmath>
@@ -19,7 +20,6 @@ public:
 
 private:
   bool readOperands();
-  Value toHeads(Value x, int64_t heads);
   Value givenMask();
   Value allowedPlaces();
   Value combine(Value mask, Value allowed);
@@ -36,16 +36,22 @@ private:
 
 } // namespace
 
-/// [batch, length, heads * width] -> [batch, heads, length, width]
-Value AttentionImporter::toHeads(Value x, int64_t heads) {
+Value ax::import::splitHeads(Node &n, Value x, int64_t heads) {
   if (!x)
     return {};
   ArrayRef<int64_t> s = Emitter::shapeOf(x);
   if (heads < 1 || s[2] % heads)
     return n.fail("hidden size " + llvm::Twine(s[2]) + " is no multiple of " +
                   llvm::Twine(heads) + " heads");
-  return b.transpose(b.reshape(x, {s[0], s[1], heads, s[2] / heads}),
-                     {0, 2, 1, 3});
+  return n.b.transpose(n.b.reshape(x, {s[0], s[1], heads, s[2] / heads}),
+                       {0, 2, 1, 3});
+}
+
+Value ax::import::mergeHeads(Emitter &b, Value x) {
+  if (!x)
+    return {};
+  ArrayRef<int64_t> s = Emitter::shapeOf(x);
+  return b.reshape(b.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
 bool AttentionImporter::readOperands() {
@@ -62,9 +68,9 @@ bool AttentionImporter::readOperands() {
   }
   merged = rank == 3;
   if (merged) {
-    q = toHeads(q, n.intAttr("q_num_heads", 0));
-    k = toHeads(k, n.intAttr("kv_num_heads", 0));
-    v = toHeads(v, n.intAttr("kv_num_heads", 0));
+    q = splitHeads(n, q, n.intAttr("q_num_heads", 0));
+    k = splitHeads(n, k, n.intAttr("kv_num_heads", 0));
+    v = splitHeads(n, v, n.intAttr("kv_num_heads", 0));
   }
   if (n.has(4) && n.has(5)) {
     if (Value past = n.in(4))
@@ -209,11 +215,7 @@ void AttentionImporter::run() {
   if (n.wants(3))
     n.out(3, scores(mask));
   Value y = b.attention(q, k, v, mask, options);
-  if (merged && y) {
-    ArrayRef<int64_t> s = Emitter::shapeOf(y);
-    y = b.reshape(b.transpose(y, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
-  }
-  n.out(0, y);
+  n.out(0, merged ? mergeHeads(b, y) : y);
 }
 
 static void importAttention(Node &n) { AttentionImporter(n).run(); }

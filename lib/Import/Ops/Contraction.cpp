@@ -66,16 +66,14 @@ Value ax::import::matmul(Emitter &b, Value lhs, Value rhs) {
 
 static void importMatMul(Node &n) { n.out(matmul(n.b, n.in(0), n.in(1))); }
 
-static void importGemm(Node &n) {
+Value ax::import::importProduct(Node &n) {
   Value a = n.in(0), b = n.in(1);
   int64_t transA = n.intAttr("transA", 0), transB = n.intAttr("transB", 0);
   double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
   if (!a || !b)
-    return;
-  if (Emitter::rankOf(a) != 2 || Emitter::rankOf(b) != 2) {
-    n.fail("A and B must be matrices");
-    return;
-  }
+    return {};
+  if (Emitter::rankOf(a) != 2 || Emitter::rankOf(b) != 2)
+    return n.fail("A and B must be matrices");
   Value y = n.b.dot(a, b, {{}, {}, {transA ? 0 : 1}, {transB ? 1 : 0}});
   if (alpha != 1)
     y = n.b.mul(y, alpha);
@@ -83,8 +81,10 @@ static void importGemm(Node &n) {
     Value c = n.in(2);
     y = n.b.add(y, beta == 1 ? c : n.b.mul(c, beta));
   }
-  n.out(y);
+  return y;
 }
+
+static void importGemm(Node &n) { n.out(importProduct(n)); }
 
 //===----------------------------------------------------------------------===//
 // Einsum

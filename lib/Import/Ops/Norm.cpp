@@ -32,19 +32,21 @@ struct BatchParts {
 };
 } // namespace
 
-/// Mean and (biased) variance over `dims`, which are kept as 1.
-static Moments moments(Node &n, Value x, ArrayRef<int64_t> dims) {
+/// The mean over `dims`, which are kept as 1.
+static Value meanOver(Node &n, Value x, ArrayRef<int64_t> dims) {
   if (!x)
     return {};
   double count = 1;
   for (int64_t dim : dims)
     count *= static_cast<double>(Emitter::shapeOf(x)[dim]);
-  auto mean = [&](Value v) {
-    return n.b.mul(n.b.reduce(ReduceOpKind::sum, v, dims, true), 1 / count);
-  };
-  Value average = mean(x);
+  return n.b.mul(n.b.reduce(ReduceOpKind::sum, x, dims, true), 1 / count);
+}
+
+/// Mean and (biased) variance over `dims`, which are kept as 1.
+static Moments moments(Node &n, Value x, ArrayRef<int64_t> dims) {
+  Value average = meanOver(n, x, dims);
   Value centred = n.b.sub(x, average);
-  return {average, mean(n.b.mul(centred, centred))};
+  return {average, meanOver(n, n.b.mul(centred, centred), dims)};
 }
 
 static Value inverseDeviation(Node &n, Value variance, double epsilon) {
@@ -289,13 +291,16 @@ static void importLayerNorm(Node &n) {
       y = n.b.add(y, bias);
   }
   n.out(0, y);
-  if (!centre || (!n.wants(1) && !n.wants(2)))
+  if (!n.wants(1) && !n.wants(2))
     return;
-  DType compute = Emitter::sumType(type);
+  Value wide = n.b.wide(x);
   std::vector<int64_t> dims;
   for (int64_t i = axis; i < rank; ++i)
     dims.push_back(i);
-  Moments m = moments(n, n.b.cast(x, compute), dims);
+  if (!centre)
+    return n.out(1, inverseDeviation(n, meanOver(n, n.b.mul(wide, wide), dims),
+                                     epsilon));
+  Moments m = moments(n, wide, dims);
   n.out(1, m.mean);
   n.out(2, inverseDeviation(n, m.variance, epsilon));
 }
@@ -396,10 +401,21 @@ static const OpEntry entries[] = {
     {"GroupNormalization", importGroupNormalization},
     {"InstanceNormalization", importInstanceNormalization},
     {"LRN", importLRN},
-    {"LayerNormalization", importLayerNorm<true>},
+    // Before set 17 it is onnxruntime's.
+    {"LayerNormalization",
+     importLayerNorm<true>,
+     1,
+     {"X:T=floats Scale:V=floats B?:V", "Y:V Mean?:U=floats InvStdDev?:U",
+      "axis:int epsilon:float stash_type:int"}},
     {"LpNormalization", importLpNormalization},
     {"MeanVarianceNormalization", importMeanVarianceNormalization},
     {"RMSNormalization", importLayerNorm<false>},
+    // What onnxruntime calls it, in ONNX's own domain.
+    {"SimplifiedLayerNormalization",
+     importLayerNorm<false>,
+     1,
+     {"X:T=floats scale:V=floats", "Y:V inv_std_var?:U=floats",
+      "axis:int epsilon:float stash_type:int"}},
 };
 
 void ax::import::addNorm(OpTable &table) { table.add(entries); }

@@ -104,12 +104,14 @@ static void importMaxPool(Node &n) {
   n.out(1, maxIndices(n, x, *window, Emitter::shapeOf(y)));
 }
 
-static void importAveragePool(Node &n) {
-  Value x = n.in(0);
-  if (std::optional<Window> window = poolWindow(n, x))
-    n.out(
-        n.b.pool(PoolKind::avg, x, *window, n.intAttr("count_include_pad", 0)));
+Value ax::import::importAverage(Node &n, Value x) {
+  std::optional<Window> window = poolWindow(n, x);
+  return window ? n.b.pool(PoolKind::avg, x, *window,
+                           n.intAttr("count_include_pad", 0))
+                : Value();
 }
+
+static void importAveragePool(Node &n) { n.out(importAverage(n, n.in(0))); }
 
 /// (sum |x|^p)^(1/p), given how to sum.
 static Value powerMean(Node &n, Value x, double p,
@@ -146,17 +148,20 @@ static std::vector<int64_t> spatialDims(Node &n, Value x) {
   return dims;
 }
 
-static void importGlobalAveragePool(Node &n) {
-  Value x = n.in(0);
+Value ax::import::globalAverage(Node &n, Value x) {
   std::vector<int64_t> dims = spatialDims(n, x);
   if (!x)
-    return;
+    return {};
   int64_t count = 1;
   for (int64_t dim : dims)
     count *= Emitter::shapeOf(x)[dim];
   Value sum = n.b.reduce(ReduceOpKind::sum, n.b.wide(x), dims, true);
-  n.out(n.b.cast(n.b.mul(sum, 1.0 / static_cast<double>(count)),
-                 Emitter::typeOf(x)));
+  return n.b.cast(n.b.mul(sum, 1.0 / static_cast<double>(count)),
+                  Emitter::typeOf(x));
+}
+
+static void importGlobalAveragePool(Node &n) {
+  n.out(globalAverage(n, n.in(0)));
 }
 
 static void importGlobalMaxPool(Node &n) {

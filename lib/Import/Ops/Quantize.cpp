@@ -3,6 +3,7 @@
 
 #include "../Contractions.h"
 #include "../OpTable.h"
+#include "../Quantization.h"
 #include "../Types.h"
 
 using namespace ax;
@@ -47,8 +48,7 @@ static Value spread(Node &n, Value parameter, Value x, int64_t axis,
   return n.b.sliceDim(y, axis, 0, shape[axis]);
 }
 
-/// `x`, in units of its scale, rounded, shifted and cut to the range of `type`.
-static Value quantize(Node &n, Value x, Value zero, DType type) {
+Value ax::import::quantize(Node &n, Value x, Value zero, DType type) {
   double low = 0, high = 0;
   switch (type) {
   case DType::I8:
@@ -76,9 +76,7 @@ static Value quantize(Node &n, Value x, Value zero, DType type) {
   return n.b.cast(y, type);
 }
 
-/// Computes in f32 for narrow scales, too: what is in units of them may be
-/// beyond f16, and has more digits.
-static Value dequantize(Node &n, Value x, Value scale, Value zero) {
+Value ax::import::dequantize(Node &n, Value x, Value scale, Value zero) {
   if (!scale)
     return {};
   // In i32, where differences of 8- and 16-bit numbers are exact.
@@ -98,7 +96,7 @@ static DType typeOr(Node &n, llvm::StringRef attribute, DType otherwise) {
 
 /// Divides in the type of the scale, unless `precision` names another one:
 /// whole numbers by whole numbers in f64, as ONNX's reference does.
-static void importQuantizeLinear(Node &n) {
+void ax::import::importQuantizeLinear(Node &n) {
   Value x = n.in(0), scale = n.in(1), zero = n.optional(2);
   if (!x || !scale || n.failed())
     return;
@@ -119,7 +117,7 @@ static void importQuantizeLinear(Node &n) {
   n.out(quantize(n, units, spread(n, zero, x, axis, block), type));
 }
 
-static void importDequantizeLinear(Node &n) {
+void ax::import::importDequantizeLinear(Node &n) {
   Value x = n.in(0), scale = n.in(1), zero = n.optional(2);
   if (!x || !scale || n.failed())
     return;
@@ -129,10 +127,7 @@ static void importDequantizeLinear(Node &n) {
   n.out(n.b.cast(y, typeOr(n, "output_dtype", Emitter::typeOf(scale))));
 }
 
-/// A scale or zero point of an operand or result `x` of a product: one number
-/// as it is, a vector along `along`, if `x` has such a dimension, and others as
-/// they broadcast, with the dimensions of `x`.
-static Value spreadOver(Node &n, Value parameter, Value x, int64_t along) {
+Value ax::import::spreadOver(Node &n, Value parameter, Value x, int64_t along) {
   if (!parameter || !x)
     return {};
   if (Emitter::numElementsOf(parameter) == 1)
@@ -155,19 +150,15 @@ static Value spreadOver(Node &n, Value parameter, Value x, int64_t along) {
   return n.b.reshape(parameter, wide);
 }
 
-/// Returns the dimension of rows of a matrix or a stack of them; of a vector
-/// -1, which no dimension is.
-static int64_t rowsOf(Value x) {
+int64_t ax::import::rowsOf(Value x) {
   return std::max<int64_t>(Emitter::rankOf(x), 1) - 2;
 }
-static int64_t columnsOf(Value x) {
+int64_t ax::import::columnsOf(Value x) {
   return Emitter::rankOf(x) > 1 ? Emitter::rankOf(x) - 1 : -1;
 }
 
-/// An integer operand of a product, its zero point taken off, in i32. A vector
-/// of zero points belongs to dimension `along`.
-static Value centred(Node &n, int input, int zeroInput,
-                     llvm::function_ref<int64_t(Value)> along) {
+Value ax::import::centred(Node &n, int input, int zeroInput,
+                          llvm::function_ref<int64_t(Value)> along) {
   Value x = n.in(input), zero = n.optional(zeroInput);
   if (!x)
     return {};
@@ -194,12 +185,8 @@ static void importConvInteger(Node &n) {
   n.out(n.b.cast(y, DType::I32));
 }
 
-/// A sum of products of integers, times `scaleA` and `scaleB` and in units of
-/// the scale of the result: by one factor, as ONNX's reference and onnxruntime
-/// do, since whatever rounds elsewhere rounds ties otherwise. In f32 whichever
-/// type scales have, for sums are beyond f16.
-static Value requantize(Node &n, Value sum, Value scaleA, Value scaleB,
-                        Value scaleY, Value zero) {
+Value ax::import::requantize(Node &n, Value sum, Value scaleA, Value scaleB,
+                             Value scaleY, Value zero) {
   if (!sum || !scaleA || !scaleB || !scaleY || !zero)
     return {};
   Value factor = n.b.div(

@@ -1,0 +1,198 @@
+//===- ContribBits.cpp - Weights of a few bits ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// They become floats before they are multiplied with: once, when a plan
+// prepares its weights, or, of a table, those rows that are read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Bits.h"
+#include "../OpTable.h"
+
+using namespace ax;
+using namespace ax::import;
+
+Value ax::import::unpackBits(Emitter &b, Value bytes, int64_t bits, int64_t n) {
+  if (!bytes)
+    return {};
+  Shape column(Emitter::shapeOf(bytes)), all(column);
+  column.push_back(1);
+  std::vector<Value> parts;
+  for (int64_t shift = 0; shift < 8; shift += bits) {
+    Value part = bytes;
+    if (shift > 0)
+      part = b.binary(BinaryKind::shr, part,
+                      b.like(part, static_cast<double>(shift)));
+    if (shift + bits < 8)
+      part = b.binary(BinaryKind::bit_and, part,
+                      b.like(part, static_cast<double>((1 << bits) - 1)));
+    parts.push_back(b.reshape(part, column));
+  }
+  all.back() *= 8 / bits;
+  Value y =
+      b.reshape(b.concat(parts, static_cast<int64_t>(column.size()) - 1), all);
+  return b.sliceDim(y, static_cast<int64_t>(all.size()) - 1, 0, n);
+}
+
+static bool checkBits(Node &n, int64_t bits) {
+  if (bits == 2 || bits == 4 || bits == 8)
+    return true;
+  n.unsupported("attribute 'bits' is " + llvm::Twine(bits) + ", not 2, 4 or 8");
+  return false;
+}
+
+/// (x - zero) scale, computed in f32, as `type`: [rows.., columns] from one
+/// scale and zero point a block of columns, [rows.., blocks].
+static Value dequantize(Node &n, Value x, Value scale, Value zero,
+                        int64_t block, DType type) {
+  if (!x || !scale || !zero)
+    return {};
+  Shape shape(Emitter::shapeOf(x)), blocks(Emitter::shapeOf(scale));
+  Shape wide(blocks), column(blocks);
+  wide.push_back(block);
+  column.push_back(1);
+  Value y = n.b.sub(n.b.cast(n.b.reshape(x, wide), DType::F32),
+                    n.b.reshape(n.b.cast(zero, DType::F32), column));
+  y = n.b.mul(y, n.b.reshape(n.b.cast(scale, DType::F32), column));
+  return n.b.cast(n.b.reshape(y, shape), type);
+}
+
+namespace {
+/// What the attributes of MatMulNBits say.
+struct Blocks {
+  int64_t bits, rows, columns, size;
+  int64_t count() const { return (columns + size - 1) / size; }
+  /// Bytes of a row of zero points.
+  int64_t zeroBytes() const { return (count() * bits + 7) / 8; }
+};
+} // namespace
+
+/// Input `i`, whatever its dimensions are, with `shape`; null, and a failure,
+/// where it has another number of elements.
+static Value inputAs(Node &n, int i, llvm::StringRef name,
+                     ArrayRef<int64_t> shape) {
+  Value x = n.in(i);
+  if (!x)
+    return {};
+  if (Emitter::numElementsOf(x) != checkedNumElements(shape).value_or(-1))
+    return n.fail("'" + name + "' of [" + shapeToString(Emitter::shapeOf(x)) +
+                  "] is not [" + shapeToString(shape) + "]");
+  return n.b.reshape(x, shape);
+}
+
+/// Zero points [rows, blocks]: packed as the weights are, or as numbers, or the
+/// middle of the range.
+static Value zeroPoints(Node &n, const Blocks &blocks) {
+  if (!n.has(3))
+    return n.b.splat(DType::F32, {blocks.rows, blocks.count()},
+                     static_cast<double>(int64_t(1) << (blocks.bits - 1)));
+  Value given = n.in(3);
+  if (!given)
+    return {};
+  if (Emitter::typeOf(given) != DType::U8)
+    return inputAs(n, 3, "zero_points", {blocks.rows, blocks.count()});
+  return unpackBits(
+      n.b, inputAs(n, 3, "zero_points", {blocks.rows, blocks.zeroBytes()}),
+      blocks.bits, blocks.count());
+}
+
+static void importMatMulNBits(Node &n) {
+  Value x = n.in(0), bias = n.optional(5);
+  Blocks blocks{n.intAttr("bits", 4), n.intAttr("N", 0), n.intAttr("K", 0),
+                n.intAttr("block_size", 0)};
+  if (n.failed() || !checkBits(n, blocks.bits))
+    return;
+  if (n.has(4))
+    return (void)n.unsupported("input 'g_idx' is not supported");
+  if (n.intAttr("weight_prepacked", 0))
+    return (void)n.unsupported("attribute 'weight_prepacked' is not 0");
+  int64_t bitsOfBlock = blocks.size * blocks.bits;
+  if (blocks.size < 1 || bitsOfBlock % 8) {
+    n.fail("attribute 'block_size' is " + llvm::Twine(blocks.size));
+    return;
+  }
+  if (Emitter::rankOf(x) < 1 || Emitter::shapeOf(x).back() != blocks.columns) {
+    n.fail("'A' of [" + shapeToString(Emitter::shapeOf(x)) +
+           "] has no rows of 'K' = " + llvm::Twine(blocks.columns));
+    return;
+  }
+  DType type = Emitter::typeOf(x);
+  Value bytes =
+      inputAs(n, 1, "B", {blocks.rows, blocks.count() * (bitsOfBlock / 8)});
+  int64_t padded = blocks.count() * blocks.size;
+  Value w = dequantize(n, unpackBits(n.b, bytes, blocks.bits, padded),
+                       inputAs(n, 2, "scales", {blocks.rows, blocks.count()}),
+                       zeroPoints(n, blocks), blocks.size, type);
+  w = w ? n.b.sliceDim(w, 1, 0, blocks.columns) : w;
+  Value y = n.b.dot(x, w, {{}, {}, {Emitter::rankOf(x) - 1}, {1}});
+  n.out(bias ? n.b.add(y, bias) : y);
+}
+
+//===----------------------------------------------------------------------===//
+// GatherBlockQuantized
+//===----------------------------------------------------------------------===//
+
+/// A table of bytes, each with one number or several of a row.
+static void importGatherBlockQuantized(Node &n) {
+  Value data = n.in(0), indices = n.in(1), scales = n.in(2),
+        zeros = n.optional(3);
+  int64_t bits = n.intAttr("bits", 4), block = n.intAttr("block_size", 128);
+  if (n.failed() || !checkBits(n, bits))
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(data),
+                    blocks = Emitter::shapeOf(scales);
+  int64_t rank = shape.size();
+  int64_t gathered = n.dim(n.intAttr("gather_axis", 0), rank),
+          quantized = n.dim(n.intAttr("quantize_axis", 1), rank);
+  if (n.failed())
+    return;
+  if (gathered != 0 || quantized == 0 || quantized != rank - 1) {
+    n.unsupported("rows are gathered along the first dimension, of numbers "
+                  "that are quantized along the last");
+    return;
+  }
+  int64_t columns = shape.back() * (8 / bits);
+  bool fits = block >= 1 && columns % block == 0 &&
+              static_cast<int64_t>(blocks.size()) == rank &&
+              blocks.back() == columns / block &&
+              blocks.drop_back() == shape.drop_back();
+  Shape ofZeros(blocks);
+  if (fits) {
+    ofZeros.back() = (blocks.back() * bits + 7) / 8;
+    fits = !zeros || Emitter::shapeOf(zeros) == ArrayRef<int64_t>(ofZeros);
+  }
+  if (!fits) {
+    n.fail("'scales' or 'zero_points' do not go with 'data' of [" +
+           shapeToString(shape) + "] and 'block_size' = " + llvm::Twine(block));
+    return;
+  }
+  Value rows = unpackBits(n.b, n.b.gather(data, indices, 0), bits, columns);
+  Value scale = n.b.gather(scales, indices, 0);
+  if (!scale)
+    return;
+  Value zero = zeros ? unpackBits(n.b, n.b.gather(zeros, indices, 0), bits,
+                                  blocks.back())
+                     : n.b.splat(DType::F32, Emitter::shapeOf(scale),
+                                 static_cast<double>(int64_t(1) << (bits - 1)));
+  n.out(dequantize(n, rows, scale, zero, block, Emitter::typeOf(scales)));
+}
+
+static const OpEntry entries[] = {
+    {"GatherBlockQuantized",
+     importGatherBlockQuantized,
+     1,
+     {"data:uint8 indices:I=int32|int64 scales:T=floats zero_points?:uint8",
+      "output:T", "bits:int block_size:int gather_axis:int quantize_axis:int"}},
+    {"MatMulNBits",
+     importMatMulNBits,
+     1,
+     {"A:T=floats B:uint8 scales:T "
+      "zero_points?:Z=uint8|float|float16|bfloat16|double g_idx?:int32 bias?:T",
+      "Y:T",
+      "K!:int N!:int bits:int block_size!:int accuracy_level:int "
+      "weight_prepacked:int"}},
+};
+
+void ax::import::addContribBits(OpTable &table) {
+  table.add(entries, contribDomain);
+}

@@ -1,0 +1,295 @@
+//===- ContribGroupQuery.cpp - GroupQueryAttention ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "../Heads.h"
+#include "../OpTable.h"
+
+#include <cmath>
+
+using namespace ax;
+using namespace ax::import;
+
+namespace {
+
+/// Keys and values of all steps lie in tensors of one length; what sequence b
+/// has of them is `seqlens_k[b] + 1`, the new ones last. Where all are new (a
+/// prompt) they lie at the front, and shorter sequences are padded behind.
+class GroupQuery {
+public:
+  explicit GroupQuery(Node &n) : n(n), b(n.b) {}
+  void run();
+
+private:
+  bool checkAttributes();
+  bool readOperands();
+  bool readLengths();
+  bool readPast();
+  void rotateBoth();
+  /// The past, [batch, heads, length, width], and the new ones behind what of
+  /// it there is.
+  Value append(int past, Value fresh);
+  Value visible();
+  Value withBias(Value seen);
+
+  Node &n;
+  Emitter &b;
+  int64_t heads = n.intAttr("num_heads", 0),
+          keyHeads = n.intAttr("kv_num_heads", 0);
+  Value q, k, v;
+  int64_t batch = 0, length = 0, total = 0, past = 0, room = 0;
+  bool isPrompt = false;
+  /// How many keys a sequence had before, [batch or 1, 1], i64.
+  Value before;
+};
+
+} // namespace
+
+/// What other kinds of caches and of attention ask for.
+bool GroupQuery::checkAttributes() {
+  struct Only {
+    llvm::StringLiteral name;
+    int64_t value;
+  };
+  for (Only only : {Only{"sliding_window_cache", 0}, Only{"qk_output", 0},
+                    Only{"causal", 1}, Only{"smooth_softmax", 0}})
+    // -1 says nothing of smooth_softmax.
+    if (int64_t value = n.intAttr(only.name, only.value);
+        std::max<int64_t>(value, 0) != only.value) {
+      n.unsupported("attribute '" + only.name + "' is " + llvm::Twine(value));
+      return false;
+    }
+  for (llvm::StringRef name : {"k_quant_type", "v_quant_type"})
+    if (n.stringAttr(name, "NONE") != "NONE") {
+      n.unsupported("attribute '" + name + "' is " + n.stringAttr(name, ""));
+      return false;
+    }
+  static constexpr llvm::StringLiteral others[] = {
+      "head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight"};
+  for (auto [i, name] : llvm::enumerate(others))
+    if (n.has(static_cast<int>(11 + i))) {
+      n.unsupported("input '" + name + "' is not supported");
+      return false;
+    }
+  return true;
+}
+
+bool GroupQuery::readOperands() {
+  q = n.in(0);
+  k = n.optional(1);
+  v = n.optional(2);
+  if (n.failed())
+    return false;
+  if (heads < 1 || keyHeads < 1 || heads % keyHeads) {
+    n.fail(llvm::Twine(heads) + " heads are no multiple of " +
+           llvm::Twine(keyHeads) + " heads of keys");
+    return false;
+  }
+  if (bool(k) != bool(v) || Emitter::rankOf(q) != 3 ||
+      (k && (Emitter::rankOf(k) != 3 || Emitter::rankOf(v) != 3))) {
+    n.fail("'query', or 'query', 'key' and 'value' must have three dimensions");
+    return false;
+  }
+  if (!k) {
+    int64_t width = Emitter::shapeOf(q)[2], all = heads + 2 * keyHeads;
+    if (width % all) {
+      n.fail("'query' of width " + llvm::Twine(width) + " is no multiple of " +
+             llvm::Twine(all) + " heads");
+      return false;
+    }
+    Value packed = q;
+    auto part = [&](int64_t first, int64_t count) {
+      return b.sliceDim(packed, 2, first * (width / all),
+                        count * (width / all));
+    };
+    q = part(0, heads);
+    k = part(heads, keyHeads);
+    v = part(heads + keyHeads, keyHeads);
+  }
+  q = splitHeads(n, q, heads);
+  k = splitHeads(n, k, keyHeads);
+  v = splitHeads(n, v, keyHeads);
+  if (!q || !k || !v)
+    return false;
+  batch = Emitter::shapeOf(q)[0];
+  length = Emitter::shapeOf(q)[2];
+  if (Emitter::shapeOf(k)[2] != length || Emitter::shapeOf(v)[2] != length) {
+    n.fail("'query', 'key' and 'value' are not of one length");
+    return false;
+  }
+  return true;
+}
+
+bool GroupQuery::readPast() {
+  if (n.has(3) != n.has(4)) {
+    n.fail("'past_key' and 'past_value' go together");
+    return false;
+  }
+  for (int i : {3, 4}) {
+    if (!n.has(i))
+      continue;
+    Value given = n.in(i);
+    if (!given)
+      return false;
+    Shape shape(Emitter::shapeOf(given));
+    Shape expected(Emitter::shapeOf(i == 3 ? k : v));
+    if (shape.size() == 4)
+      past = expected[2] = shape[2];
+    if (shape != expected) {
+      n.fail("'past_key' or 'past_value' of [" + shapeToString(shape) +
+             "] is not [batch, heads of keys, length, width]");
+      return false;
+    }
+  }
+  return true;
+}
+
+bool GroupQuery::readLengths() {
+  Value ends = n.in(5);
+  std::optional<int64_t> known = n.knownInt(6, "total_sequence_length");
+  if (!ends || !known)
+    return false;
+  total = *known;
+  room = std::max(total, past);
+  isPrompt = total == length;
+  if (total < length) {
+    n.fail("total_sequence_length is " + llvm::Twine(total) + " for " +
+           llvm::Twine(length) + " new keys");
+    return false;
+  }
+  if (Emitter::numElementsOf(ends) != batch) {
+    n.fail("'seqlens_k' of [" + shapeToString(Emitter::shapeOf(ends)) +
+           "] for " + llvm::Twine(batch) + " sequences");
+    return false;
+  }
+  if (!isPrompt && length > 1 && batch > 1) {
+    n.unsupported("several sequences have more than one new key each behind "
+                  "those of the past");
+    return false;
+  }
+  before = isPrompt ? b.splat(DType::I64, {1, 1}, 0)
+                    : b.add(b.reshape(b.cast(ends, DType::I64), {batch, 1}),
+                            static_cast<double>(1 - length));
+  return true;
+}
+
+void GroupQuery::rotateBoth() {
+  if (!n.intAttr("do_rotary", 0))
+    return;
+  Value places = n.optional(9);
+  if (!places)
+    places = b.add(b.iota(DType::I64, {1, length}, 1), before);
+  if (!places)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(places);
+  if (shape.size() != 2 || shape[1] != length ||
+      (shape[0] != batch && shape[0] != 1)) {
+    n.fail("'position_ids' of [" + shapeToString(shape) + "] for [" +
+           llvm::Twine(batch) + ", " + llvm::Twine(length) + "] positions");
+    return;
+  }
+  auto [cosine, sine] = readAngles(n, 7, 8, places, Emitter::shapeOf(q)[3]);
+  bool interleaved = n.intAttr("rotary_interleaved", 0);
+  q = rotate(b, q, cosine, sine, interleaved);
+  k = rotate(b, k, cosine, sine, interleaved);
+}
+
+Value GroupQuery::append(int input, Value fresh) {
+  if (!fresh)
+    return {};
+  auto padded = [&](Value x) {
+    int64_t more = room - Emitter::shapeOf(x)[2];
+    return more == 0 ? x
+                     : b.pad(x, {0, 0, 0, 0}, {0, 0, more, 0},
+                             PadMode::constant, b.like(x, 0));
+  };
+  if (isPrompt)
+    return padded(fresh);
+  Value old = n.has(input) ? padded(n.in(input)) : b.like(fresh, 0);
+  // Where a place is among the new ones.
+  Value place = b.sub(b.iota(DType::I64, {1, 1, room, 1}, 2),
+                      b.reshape(before, {batch, 1, 1, 1}));
+  if (length > 1) {
+    Value index = b.min(b.max(place, b.like(place, 0)),
+                        b.like(place, static_cast<double>(length - 1)));
+    fresh = b.gather(fresh, b.reshape(index, {room}), 2);
+  }
+  Value isOld = b.compare(CompareKind::lt, place, b.like(place, 0)),
+        isNew = b.compare(CompareKind::lt, place,
+                          b.like(place, static_cast<double>(length)));
+  return b.select(isOld, old, b.select(isNew, fresh, b.like(fresh, 0)));
+}
+
+/// Which keys a query sees, [batch or 1, 1, length, room]; null where what
+/// `causal` means says it.
+Value GroupQuery::visible() {
+  int64_t window = n.intAttr("local_window_size", -1);
+  if (isPrompt && room == length && window < 0)
+    return {};
+  Value place = b.add(b.iota(DType::I64, {1, 1, length, 1}, 2),
+                      b.reshape(before, {isPrompt ? 1 : batch, 1, 1, 1}));
+  Value key = b.iota(DType::I64, {1, 1, 1, room}, 3);
+  Value seen = b.compare(CompareKind::le, key, place);
+  if (window < 0)
+    return seen;
+  Value first = b.add(place, static_cast<double>(-window));
+  return b.binary(BinaryKind::logical_and, seen,
+                  b.compare(CompareKind::gt, key, first));
+}
+
+Value GroupQuery::withBias(Value seen) {
+  Value bias = n.optional(10);
+  if (!bias)
+    return seen;
+  ArrayRef<int64_t> s = Emitter::shapeOf(bias);
+  if (s.size() != 4 || (s[0] != 1 && s[0] != batch) ||
+      (s[1] != 1 && s[1] != heads) || s[2] != length || s[3] != total)
+    return n.fail("'attention_bias' of [" + shapeToString(s) + "] is not [" +
+                  llvm::Twine(batch) + " or 1, " + llvm::Twine(heads) +
+                  " or 1, " + llvm::Twine(length) + ", " + llvm::Twine(total) +
+                  "]");
+  if (room > total)
+    bias = b.pad(bias, {0, 0, 0, 0}, {0, 0, 0, room - total}, PadMode::constant,
+                 b.like(bias, 0));
+  return seen ? b.select(seen, bias, b.like(bias, -INFINITY)) : bias;
+}
+
+void GroupQuery::run() {
+  if (!checkAttributes() || !readOperands() || !readPast() || !readLengths())
+    return;
+  rotateBoth();
+  k = append(3, k);
+  v = append(4, v);
+  if (!q || !k || !v)
+    return;
+  n.out(1, k);
+  n.out(2, v);
+  AttentionOptions options;
+  options.scale = n.floatAttr("scale", 0);
+  if (options.scale == 0)
+    options.scale = 1 / std::sqrt(static_cast<double>(Emitter::shapeOf(q)[3]));
+  options.softcap = n.floatAttr("softcap", 0);
+  Value seen = visible();
+  options.causal = !seen;
+  Value mask = withBias(seen);
+  n.out(0, mergeHeads(b, b.attention(q, k, v, mask, options)));
+}
+
+static const OpEntry entries[] = {
+    {"GroupQueryAttention",
+     [](Node &n) { GroupQuery(n).run(); },
+     1,
+     {"query:T=floats key?:T value?:T past_key?:T past_value?:T "
+      "seqlens_k:int32 total_sequence_length:int32 cos_cache?:T sin_cache?:T "
+      "position_ids?:int64 attention_bias?:T head_sink?:T k_scale?:float "
+      "v_scale?:float q_norm_weight?:T k_norm_weight?:T",
+      "output:T present_key?:T present_value?:T output_qk?:T",
+      "num_heads!:int kv_num_heads!:int scale:float softcap:float "
+      "do_rotary:int rotary_interleaved:int local_window_size:int causal:int "
+      "smooth_softmax:int qk_output:int qk_norm_epsilon:float "
+      "sliding_window_cache:int kv_cache_bit_width:int k_quant_type:string "
+      "v_quant_type:string"}},
+};
+
+void ax::import::addContribGroupQuery(OpTable &table) {
+  table.add(entries, contribDomain);
+}

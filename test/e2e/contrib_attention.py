@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention as onnxruntime has it, and rotations of its heads."""
+import itertools
+
+import numpy as np
+
+from _contrib import Case, compare
+from _operator_case import random
+
+B, S, N, H = 2, 5, 2, 8
+
+
+def lengths(*values):
+    return np.array(values, np.int32)
+
+
+def masks(batch, queries, keys):
+    """Of one and of two numbers a sequence, of each key, of each pair."""
+    ends, starts = (lengths(keys, keys - 2), lengths(0, 1))
+    yield ends
+    yield np.concatenate([ends, starts])
+    yield random((batch, keys), np.int32, 0, 2)
+    # Nothing counts: then everything does.
+    yield np.zeros([batch, keys], np.int32)
+    yield np.zeros([batch, 1], np.int32)
+    yield random((batch, queries, keys), np.int32, 0, 2)
+
+
+def packed():
+    x, w, bias = random((B, S, 12)), random((12, 3 * N * H)), random((3 * N * H,))
+    known = [1, 2]
+    yield Case("Attention", x, w, bias, num_heads=N, known=known)
+    yield Case("Attention", x, w, bias, num_heads=N, unidirectional=1,
+               scale=0.2)
+    yield Case("Attention", x, random((12, 40)), random((40,)), num_heads=N,
+               qkv_hidden_sizes=[16, 16, 8], known=known)
+    for mask in masks(B, S, S):
+        yield Case("Attention", x, w, bias, mask, num_heads=N, known=known)
+        yield Case("Attention", x, w, bias, mask, num_heads=N, known=known,
+                   unidirectional=1, mask_filter_value=-5.0)
+    scores = random((B, N, S, S))
+    yield Case("Attention", x, w, bias, None, None, scores, num_heads=N)
+    yield Case("Attention", x, w, bias, lengths(3, 5), None, scores,
+               num_heads=N)
+    for length, causal in itertools.product((1, S), (0, 1)):
+        past, x = random((2, B, N, 3, H)), random((B, length, 12))
+        for mask in (None, random((B, 3 + length), np.int32, 0, 2)):
+            yield Case("Attention", x, w, bias, mask, past, num_heads=N,
+                       unidirectional=causal, outputs=(0, 1))
+    yield Case("Attention", x, w, bias, num_heads=N, outputs=(0, 1))
+
+
+def separate():
+    L = 7
+    q, k, v = random((B, S, N * H)), random((B, L, N * H)), random((B, L, 12))
+    own = random((B, S, N * H), seed=1)
+    bias = random((2 * N * H + 12,))
+    yield Case("MultiHeadAttention", q, k, v, num_heads=N)
+    yield Case("MultiHeadAttention", q, k, v, bias, num_heads=N, scale=0.1,
+               known=[3])
+    yield Case("MultiHeadAttention", q, own, own, num_heads=N,
+               unidirectional=1)
+    yield Case("MultiHeadAttention", q[:, :1].copy(), k, v, num_heads=N,
+               unidirectional=1)
+    for mask in (lengths(7, 4), random((B, L), np.int32, 0, 2),
+                 random((B, S, L), np.int32, 0, 2)):
+        yield Case("MultiHeadAttention", q, k, v, bias, mask, num_heads=N)
+    for scores in itertools.product((1, B), (1, N), (S,), (L,)):
+        yield Case("MultiHeadAttention", q, k, v, None, None, random(scores),
+                   num_heads=N)
+    yield Case("MultiHeadAttention", q, k, v, None,
+               random((B, L), np.int32, 0, 2), random((B, N, S, L)),
+               num_heads=N, mask_filter_value=-3.0)
+    past = [random((B, N, 3, H), seed=i) for i in range(2)]
+    yield Case("MultiHeadAttention", q, own, own, None, None, None, *past,
+               num_heads=N, outputs=(0, 1, 2))
+    yield Case("MultiHeadAttention", q, own, own, None, None, None, *past,
+               num_heads=N, unidirectional=1, outputs=(0, 1, 2))
+    # Keys and values of an encoder, with heads.
+    with_heads = [random((B, N, L, H), seed=i) for i in range(2)]
+    yield Case("MultiHeadAttention", q, *with_heads, num_heads=N)
+
+
+def rotary():
+    cos, sin = random((16, H // 2)), random((16, H // 2), seed=1)
+    ids = random((B, S), np.int64, 0, 16)
+    flat, split = random((B, S, N * H)), random((B, N, S, H))
+    for x, inter in itertools.product((flat, split), (0, 1)):
+        yield Case("RotaryEmbedding", x, ids, cos, sin, known=[2, 3],
+                   interleaved=inter)
+        yield Case("RotaryEmbedding", x, np.array([3]), cos, sin,
+                   interleaved=inter)
+    # Part of a head.
+    some = [random((16, 2), seed=i) for i in range(2)]
+    for inter in 0, 1:
+        yield Case("RotaryEmbedding", flat, ids, *some, num_heads=N,
+                   rotary_embedding_dim=4, interleaved=inter)
+
+
+def grouped(S, P, total, ends, packed=False, rotary=0, **attributes):
+    """A GroupQueryAttention of 4 heads on 2, and P keys of the past."""
+    heads, kv, width = 4, 2, 16
+    batch = len(ends)
+    shape = lambda n: (batch, S, n * width)
+    q, k, v = random(shape(heads)), random(shape(kv)), random(shape(kv), seed=1)
+    if packed:
+        q, k, v = random(shape(heads + 2 * kv)), None, None
+    past = ([random((batch, kv, P, width), seed=i) for i in range(2)]
+            if P is not None else [None, None])
+    caches = ([random((32, 8 // rotary), seed=i) for i in range(2)]
+              if rotary else [])
+    more = {"do_rotary": 1} if rotary else {}
+    return Case("GroupQueryAttention", q, k, v, *past,
+                lengths(*ends), np.array([total], np.int32), *caches,
+                known=[6, 7, 8], outputs=(0, 1, 2), num_heads=heads,
+                kv_num_heads=kv, **more, **attributes)
+
+
+def prompts():
+    for packed, rotary in itertools.product((0, 1), (0, 1)):
+        yield grouped(6, None, 6, (5, 5), packed, rotary)
+        yield grouped(6, 0, 6, (5, 5), packed, rotary, rotary_interleaved=1)
+    yield grouped(6, None, 6, (5, 5), scale=0.4, softcap=1.5)
+    for window in 1, 3, 6, 9:
+        yield grouped(6, None, 6, (5, 5), local_window_size=window)
+    # Room for what comes.
+    yield grouped(6, 10, 6, (5, 5), rotary=1)
+    yield grouped(1, None, 1, (0,), rotary=1)
+
+
+def generation():
+    for packed, rotary in itertools.product((0, 1), (0, 1)):
+        yield grouped(1, 6, 7, (6, 6), packed, rotary)
+    # Sequences of other lengths.
+    yield grouped(1, 6, 7, (6, 3), rotary=1)
+    yield grouped(1, 12, 7, (6, 2), rotary=1, rotary_interleaved=1)
+    for window in 1, 3, 6, 9:
+        yield grouped(1, 6, 7, (6, 4), local_window_size=window)
+    yield grouped(1, 6, 7, (6, 4), scale=0.4, softcap=1.5)
+    # Several new ones behind the past.
+    for packed in 0, 1:
+        yield grouped(3, 6, 9, (8,), packed, rotary=1)
+        yield grouped(3, 12, 9, (8,), packed, rotary=1, local_window_size=4)
+
+
+def biased():
+    for S, P, total, ends, room in ((6, None, 6, (5, 5), 6),
+                                    (1, 6, 7, (6, 4), 7),
+                                    (1, 12, 7, (6, 4), 7)):
+        for shape in itertools.product((1, 2), (1, 4)):
+            case = grouped(S, P, total, ends, softcap=2.0)
+            case.inputs += (None,) * 3 + (random((*shape, S, room)),)
+            yield case
+
+
+GROUPS = packed, separate, rotary, prompts, generation, biased
+
+
+def cases(every):
+    for group in GROUPS:
+        yield group.__name__, lambda group=group: compare(list(group()))
+    for flags in ["--tp=2"], ["--dp=2"]:
+        yield f"all, {flags[0]}", lambda flags=flags: compare(
+            [case for group in GROUPS for case in group()], *flags)

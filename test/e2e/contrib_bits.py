@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Weights of a few bits, which onnxruntime's tools write."""
+import itertools
+
+import numpy as np
+
+from _contrib import Case, compare
+from _operator_case import random
+
+
+def product(rows, columns, block, bits, zeros, shape=(2, 3), bias=False,
+            half=False, flat=False, **attributes):
+    """A MatMulNBits; `zeros`: none, packed, or floats."""
+    blocks = -(-columns // block)
+    kind = np.float16 if half else np.float32
+    x = random((*shape, columns)).astype(kind)
+    w = random((rows, blocks, block * bits // 8), np.uint8, 0, 256)
+    scales = random((rows, blocks), low=0.01, high=0.1).astype(kind)
+    zero = {None: None,
+            "packed": random((rows, -(-blocks * bits // 8)), np.uint8, 0, 256),
+            "floats": random((rows, blocks), low=0, high=2 ** bits)
+            .astype(kind)}[zeros]
+    if flat:
+        scales, zero = scales.ravel(), zero.ravel()
+    more = [None, random((rows,)).astype(kind)] if bias else []
+    return Case("MatMulNBits", x, w, scales, zero, *more, known=[1, 2, 3, 5],
+                K=columns, N=rows, bits=bits, block_size=block, **attributes,
+                rtol=1e-2 if half else 5e-5)
+
+
+def products():
+    for bits, zeros in itertools.product((4, 8), (None, "packed")):
+        yield product(6, 64, 32, bits, zeros)
+        yield product(5, 40, 16, bits, zeros, bias=True)
+        yield product(8, 96, 32, bits, zeros, shape=(1,))
+    yield product(5, 40, 16, 4, "floats", bias=True)
+    yield product(6, 64, 32, 4, "packed", flat=True)
+    yield product(6, 64, 32, 4, "packed", half=True)
+    yield product(6, 64, 32, 2, "packed")
+    yield product(6, 64, 32, 4, None, accuracy_level=1)
+
+
+def tables():
+    for bits, zeros in itertools.product((4, 8), (0, 1)):
+        columns, block = 64, 16
+        data = random((9, columns * bits // 8), np.uint8, 0, 256)
+        scales = random((9, columns // block), low=0.01, high=0.1)
+        zero = (random((9, columns // block * bits // 8), np.uint8, 0, 256)
+                if zeros else None)
+        for ids in random((2, 5), np.int64, 0, 9), random((3,), np.int32, 0, 9):
+            yield Case("GatherBlockQuantized", data, ids, scales, zero,
+                       known=[0, 2, 3], bits=bits, block_size=block)
+
+
+GROUPS = products, tables
+
+
+def cases(every):
+    for group in GROUPS:
+        yield group.__name__, lambda group=group: compare(list(group()))
+    for flags in ["--tp=2"], ["--dp=2"]:
+        yield f"all, {flags[0]}", lambda flags=flags: compare(
+            [case for group in GROUPS for case in group()], *flags)

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Nodes of onnxruntime's operators that are refused: one error, which names the
+node and says what is the matter."""
+import numpy as np
+
+from _contrib import Case, refuse
+from _operator_case import random
+
+MALFORMED, UNSUPPORTED = 3, 4
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+def layers():
+    a, b = random((3, 5)), random((5, 4))
+    x, w = random((1, 2, 5, 5)), random((3, 2, 3, 3))
+    yield (Case("FusedGemm", a, b, activation="Elu"),
+           "activation Elu takes 1 parameters and has 0", MALFORMED)
+    yield (Case("FusedGemm", a, b, activation="Gelu"),
+           "attribute 'activation' is 'Gelu', not Elu, ", MALFORMED)
+    yield (Case("FusedConv", x, w, activation="Relu",
+                activation_params=[1.0, 2.0]),
+           "activation Relu takes 0 parameters and has 2", MALFORMED)
+    yield (Case("FusedConv", x, w, None, random((1, 3, 2, 3))),
+           "input 3 ('Z') is not of the shape of the result", MALFORMED)
+    yield (Case("FusedMatMul", a, b, transC=1),
+           "Unrecognized attribute: transC", MALFORMED)
+    yield (Case("FastGelu", a, b, b), "has input size 3 not in range",
+           MALFORMED)
+    yield (Case("BiasGelu", a, np.ones([5])),
+           "inputs 0 and 1 must be of one type", MALFORMED)
+    yield (Case("Gelu", np.ones([5], np.int32)),
+           "input 0 ('X') is i32, which Gelu", MALFORMED)
+
+
+def norms():
+    x, gamma = random((2, 3, 8)), random((8,))
+    skip = "SkipLayerNormalization"
+    yield (Case(skip, x, x, random((7,))),
+           "'gamma' of [7] is no vector of the last dimension of [2x3x8]",
+           MALFORMED)
+    yield (Case(skip, x, random((2, 8)), gamma),
+           "'skip' of [2x8] does not go with 'input' of [2x3x8]", MALFORMED)
+    yield (Case(skip, x, x, gamma, outputs=(0, 1)),
+           "output 1 is not supported", UNSUPPORTED)
+    words, ids = random((9, 8)), random((2, 5), np.int32, 0, 9)
+    embed = "EmbedLayerNormalization"
+    yield (Case(embed, ids, ids, words, words, None, gamma, gamma),
+           "segment_ids and segment_embedding go together", MALFORMED)
+    yield (Case(embed, ids, None, words, random((4, 8)), None, gamma, gamma),
+           "position_embedding has 4 rows for 5 positions", MALFORMED)
+    yield (Case(embed, ids, ids[:, :3].copy(), words, words, words, gamma,
+                gamma),
+           "inputs 4 and 1 are no table and [batch, length] of its rows",
+           MALFORMED)
+    yield (Case(embed, ids[0].copy(), None, words, words, None, gamma, gamma),
+           "input_ids and position_embedding must have two dimensions",
+           MALFORMED)
+
+
+def attention():
+    x, w, bias = random((2, 5, 12)), random((12, 24)), random((24,))
+    yield (Case("Attention", x[0].copy(), w, num_heads=2),
+           "'input' must have three dimensions and 'weights' two", MALFORMED)
+    yield (Case("Attention", x, w, bias, num_heads=2,
+                qkv_hidden_sizes=[8, 8, 4]),
+           "'weights' of 24 columns are not those of query, key and value",
+           MALFORMED)
+    yield (Case("Attention", x, w, bias, num_heads=3),
+           "hidden size 8 is no multiple of 3 heads", MALFORMED)
+    for name in "do_rotary", "past_present_share_buffer":
+        yield (Case("Attention", x, w, bias, num_heads=2, **{name: 1}),
+               f"attribute '{name}' is not supported", UNSUPPORTED)
+    yield (Case("Attention", x, w, bias, i32(1, 2, 3, 4, 5, 6, 7, 8),
+                num_heads=2),
+           "'mask_index' of [8] for 2 sequences of 5 queries and 5 keys",
+           UNSUPPORTED)
+    yield (Case("Attention", x, w, bias, None, random((2, 3, 4)), num_heads=2),
+           "'past' of [2x3x4] is not [2, batch, heads, length, width]",
+           MALFORMED)
+    yield (Case("Attention", x, w, bias, num_heads=2,
+                qkv_hidden_sizes=[10, 10, 4], outputs=(0, 1)),
+           "'present' of keys and values of two widths", UNSUPPORTED)
+
+
+def separate():
+    op = "MultiHeadAttention"
+    q, k = random((2, 5, 16)), random((2, 7, 16))
+    past = random((2, 2, 3, 8))
+    yield (Case(op, random((2, 5, 2, 3, 8)), num_heads=2),
+           "query, key and value in one tensor", UNSUPPORTED)
+    yield (Case(op, q, k, random((2, 2, 7, 8)), num_heads=2),
+           "'key' and 'value' must both have three dimensions, or both four",
+           MALFORMED)
+    yield (Case(op, q, k, k, random((40,)), num_heads=2),
+           "'bias' of [40] is not that of query, key and value", MALFORMED)
+    yield (Case(op, q, k, k, num_heads=2, unidirectional=1),
+           "'unidirectional' with 5 queries and 7 keys", UNSUPPORTED)
+    yield (Case(op, q, k, k, None, None, random((2, 2, 5, 5)), num_heads=2),
+           "'attention_bias' of [2x2x5x5] is not [2 or 1, 2 or 1, 5, 7]",
+           MALFORMED)
+    yield (Case(op, q, k, k, None, None, None, past, num_heads=2),
+           "'past_key' and 'past_value' go together", MALFORMED)
+    yield (Case(op, q, k, k, None, None, None, past, past, i32(3),
+                num_heads=2),
+           "input 8 is not supported: past and present are tensors of their "
+           "own", UNSUPPORTED)
+    yield (Case(op, q, k, k, num_heads=2, outputs=(0, 3)),
+           "output 3 is not supported", UNSUPPORTED)
+
+
+def rotary():
+    op, x, ids = "RotaryEmbedding", random((2, 5, 16)), np.zeros([2, 5], int)
+    cache = random((9, 4))
+    yield (Case(op, x, ids, cache, cache, is_packed_batching=1),
+           "attribute 'is_packed_batching' is not supported", UNSUPPORTED)
+    yield (Case(op, x, ids, cache, cache, scale=2.0),
+           "attribute 'scale' is not 1", UNSUPPORTED)
+    yield (Case(op, x[0].copy(), ids, cache, cache),
+           "'input' must have three or four dimensions, and caches two",
+           MALFORMED)
+    yield (Case(op, x, ids, cache, cache, num_heads=2, rotary_embedding_dim=6),
+           "rotary_embedding_dim is 6 and caches have 4 columns", MALFORMED)
+    yield (Case(op, x, ids[:, :4].copy(), cache, cache),
+           "'position_ids' of [2x4] for [2, 5] positions", MALFORMED)
+    yield (Case(op, x, ids, cache, cache, num_heads=4),
+           "'cos_cache' and 'sin_cache' of [9x4] and [9x4] are no angles for "
+           "heads of width 4", MALFORMED)
+
+
+def grouped():
+    def case(*others, q=(2, 5, 64), kv=(2, 5, 32), total=5, known=(6,),
+             ends=i32(4, 4), heads=4, past=(None, None), **attributes):
+        return Case("GroupQueryAttention", random(q), random(kv), random(kv),
+                    *past, ends, i32(total), *others, known=known,
+                    num_heads=heads, kv_num_heads=2, **attributes)
+    for name, value in (("sliding_window_cache", 1), ("qk_output", 2),
+                        ("causal", 0), ("smooth_softmax", 1),
+                        ("k_quant_type", "PER_TENSOR")):
+        yield (case(**{name: value}), f"attribute '{name}' is {value}",
+               UNSUPPORTED)
+    yield (case(*[None] * 4, random((4,))),
+           "input 'head_sink' is not supported", UNSUPPORTED)
+    yield case(heads=3), "3 heads are no multiple of 2 heads of keys", MALFORMED
+    yield (case(kv=(2, 1, 5, 32)), "'query', or 'query', 'key' and 'value' must "
+           "have three dimensions", MALFORMED)
+    yield (Case("GroupQueryAttention", random((2, 5, 60)), *[None] * 4,
+                i32(4, 4), i32(5), known=[6], num_heads=4, kv_num_heads=2),
+           "'query' of width 60 is no multiple of 8 heads", MALFORMED)
+    yield (case(kv=(2, 4, 32)),
+           "'query', 'key' and 'value' are not of one length", MALFORMED)
+    past = random((2, 2, 6, 16))
+    yield (case(past=(past, None)), "'past_key' and 'past_value' go together",
+           MALFORMED)
+    yield (case(past=(past, random((2, 2, 6, 8)))), "'past_key' or "
+           "'past_value' of [2x2x6x8] is not [batch, heads of keys, length, "
+           "width]", MALFORMED)
+    yield (case(known=()), "input 'total_sequence_length' (n0_i6) decides "
+           "shapes, so it must be known when compiling; give --const",
+           UNSUPPORTED)
+    yield (case(total=4), "total_sequence_length is 4 for 5 new keys",
+           MALFORMED)
+    yield case(ends=i32(4)), "'seqlens_k' of [1] for 2 sequences", MALFORMED
+    yield (case(past=(past, past), total=11), "several sequences have more "
+           "than one new key each behind those of the past", UNSUPPORTED)
+    cache = random((9, 8))
+    yield (case(cache, cache, np.zeros([2, 3], int), do_rotary=1),
+           "'position_ids' of [2x3] for [2, 5] positions", MALFORMED)
+    yield (case(*[None] * 3, random((2, 4, 5, 6))), "'attention_bias' of "
+           "[2x4x5x6] is not [2 or 1, 4 or 1, 5, 5]", MALFORMED)
+
+
+def bits():
+    def product(columns=32, block=16, *others, **attributes):
+        return Case("MatMulNBits", random((2, 32)),
+                    random((4, 2, 8), np.uint8, 0, 256), random((4, 2)),
+                    *others, K=columns, N=4, block_size=block, **attributes)
+    yield product(bits=3), "attribute 'bits' is 3, not 2, 4 or 8", UNSUPPORTED
+    yield (product(32, 16, None, i32(*[0] * 32)),
+           "input 'g_idx' is not supported", UNSUPPORTED)
+    yield (product(weight_prepacked=1),
+           "attribute 'weight_prepacked' is not 0", UNSUPPORTED)
+    yield product(block=0), "attribute 'block_size' is 0", MALFORMED
+    yield (product(columns=48), "'A' of [2x32] has no rows of 'K' = 48",
+           MALFORMED)
+    yield product(block=32), "'scales' of [4x2] is not [4x1]", MALFORMED
+    yield (product(32, 16, random((4, 3))),
+           "'zero_points' of [4x3] is not [4x2]", MALFORMED)
+    table, ids = random((9, 16), np.uint8, 0, 256), i32(1, 2)
+    gather = "GatherBlockQuantized"
+    yield (Case(gather, table, ids, random((9, 2)), block_size=16,
+                quantize_axis=0),
+           "rows are gathered along the first dimension, of numbers that are "
+           "quantized along the last", UNSUPPORTED)
+    yield (Case(gather, table, ids, random((9, 3)), block_size=16),
+           "'scales' or 'zero_points' do not go with 'data' of [9x16] and "
+           "'block_size' = 16", MALFORMED)
+
+
+def quantized():
+    x, one, zero = random((3, 8), np.uint8, 0, 256), *map(
+        np.array, (np.float32(0.1), np.uint8(3)))
+    two = random((2,))
+    yield (Case("QLinearSigmoid", x, two, zero, one, zero),
+           "input 1 of [2] is not one number", UNSUPPORTED)
+    yield (Case("QLinearGlobalAveragePool", x, one, zero, one, zero),
+           "the input has rank 2, not 3 or more", MALFORMED)
+    yield (Case("QLinearConcat", one, zero, x, one, zero, x, axis=0),
+           "inputs are not a scale, a zero point, and three for each tensor",
+           MALFORMED)
+    w = random((8, 4), np.uint8, 0, 256)
+    yield (Case("MatMulIntegerToFloat", x, w, random((3,)), one),
+           "the scale of A of [3] is not one number", UNSUPPORTED)
+    yield (Case("QGemm", x, one, zero, w, one, zero, None, one),
+           "'y_scale' and 'y_zero_point' go together", MALFORMED)
+    yield (Case("QGemm", x, one, zero, w[0].copy(), one, zero),
+           "A and B must be matrices", MALFORMED)
+    yield (Case("QLinearReduceMean", x, one, zero, one, zero, axes=[1],
+                keepdims=1),
+           "of domain com.microsoft, which is not ONNX's own:\n  "
+           "QLinearReduceMean: node 'n0_QLinearReduceMean'", UNSUPPORTED)
+
+
+def cases(every):
+    for group in (layers, norms, attention, separate, rotary, grouped, bits,
+                  quantized):
+        for case, message, code in group():
+            yield (f"{group.__name__}: {message}", refuse, case, message, code)
