@@ -159,18 +159,18 @@ void RecipeMaker::pinBatch() {
       batch = tensor.shape[0];
       split = splitOfBatch(batch, tensor.name);
     }
-    if (tensor.shape[0] == batch && !split.empty()) {
+    if (tensor.shape[0] != batch)
+      continue;
+    batched.insert({t, 0});
+    if (!split.empty())
       pinTensor(t, 0, split, "the batch is split", /*open=*/true);
-      batched.insert({t, 0});
-    }
   }
-  if (!split.empty())
-    pinBatchSums(split);
+  pinBatchSums(split);
 }
 
 /// The backward pass sums over the batch where the batch is: a weight's
 /// gradient is reduced, never are activations gathered for it, however small
-/// the model.
+/// the model. (Where nothing splits the batch, this only finds it.)
 void RecipeMaker::pinBatchSums(const SubAxes &split) {
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const GraphOp &op = graph.graph.ops[i];
@@ -183,7 +183,7 @@ void RecipeMaker::pinBatchSums(const SubAxes &split) {
       for (auto [dim, factors] : llvm::enumerate(map))
         if (!factors.empty() && ofBatch.contains(factors.front()))
           batched.insert({tensor, dim});
-    if (markedAction(graph.ops[i]) != Action::Backward)
+    if (split.empty() || markedAction(graph.ops[i]) != Action::Backward)
       continue;
     for (int factor : ofBatch)
       if (const RuleFactor &f = op.rule.factors[factor];
@@ -407,9 +407,15 @@ void RecipeMaker::pinSequence() {
     int last = value.shape.size() - 1;
     if (last < 2 || !residual.contains(roles.segment(tensor, last)))
       continue;
-    int64_t sequence = value.shape[last - 1];
+    // Some models have the batch behind the sequence.
+    int dim = last - 1;
+    while (dim > 0 && batched.contains({tensor, dim}))
+      --dim;
+    if (batched.contains({tensor, dim}))
+      dim = last - 1;
+    int64_t sequence = value.shape[dim];
     if (sequence > 1 && splitsWell(sequence, col)) {
-      pinTensor(tensor, last - 1, col, "--sequence-parallel");
+      pinTensor(tensor, dim, col, "--sequence-parallel");
       pinned = true;
     } else if (uneven.empty()) {
       uneven = "the sequence of " + std::to_string(sequence) +
