@@ -12,6 +12,9 @@ namespace ax::import {
 /// out.
 Value unpackBits(Emitter &b, Value bytes, int64_t bits, int64_t n);
 
+/// Numbers of I8 or U8 from the bytes in which `fourBits` lie.
+Value unpackFourBits(Emitter &b, Value bytes, const FourBits &fourBits);
+
 } // namespace ax::import
 
 #endif // AX_LIB_IMPORT_BITS_H

@@ -46,6 +46,13 @@ static bool isMoving(mlir::Operation *op) {
   return isView(op) || mlir::isa<ax::ConcatOp, ax::CastOp>(op);
 }
 
+/// Whether it takes numbers of fewer bits out of bytes.
+static bool isUnpacking(mlir::Operation *op) {
+  auto binary = mlir::dyn_cast<ax::BinaryOp>(op);
+  return binary && (binary.getKind() == BinaryKind::shr ||
+                    binary.getKind() == BinaryKind::bit_and);
+}
+
 std::optional<HostTensor> Emitter::uniformValue(Value value) const {
   auto op = value.getDefiningOp<ax::ConstantOp>();
   if (!op)
@@ -250,10 +257,11 @@ bool Emitter::fold(OpClass opClass, mlir::Operation *op,
     widens |= isQuantized(operand);
     operandBytes += numElementsOf(operand) * byteSize(typeOf(operand));
   }
-  // A weight that is only moved keeps its name and is not copied, one that
-  // would become larger stays what it is. Masks are no weights.
+  // A weight that is only moved, or unpacked, keeps its name and is not copied,
+  // one that would become larger stays what it is. Masks are no weights.
   if (typeOf(op->getResult(0)) != DType::Bool &&
-      ((fromWeights && isMoving(op)) || (widens && bytes > operandBytes)))
+      ((fromWeights && (isMoving(op) || isUnpacking(op))) ||
+       (widens && bytes > operandBytes)))
     return false;
   if (elements > maxFoldElements || !isCheap(op))
     return false;

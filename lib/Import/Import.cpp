@@ -4,6 +4,7 @@
 #include "ImportWith.h"
 
 #include "BatchStatistics.h"
+#include "Bits.h"
 #include "GraphImporter.h"
 #include "InputBinder.h"
 #include "KeptValues.h"
@@ -135,7 +136,8 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
     else if (isFloat(weight.type) &&
              model.roles.quantised.count(stateName(name)))
       b.setKind(loaded, WeightKind::Statistic);
-    scope.entries[name] = Entry(loaded);
+    scope.entries[name] = Entry(
+        weight.fourBits ? unpackFourBits(b, loaded, *weight.fourBits) : loaded);
   }
 
   const onnx::GraphProto &graph = model.proto.graph();

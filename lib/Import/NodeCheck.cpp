@@ -162,13 +162,21 @@ const onnx::TensorProto *NodeInference::getInputData(size_t i) const {
   return data[i] ? &*data[i] : nullptr;
 }
 
+/// Numbers of four bits are of eight here.
+static int32_t asRead(int32_t type) {
+  if (!isFourBitType(type))
+    return type;
+  return type == onnx::TensorProto::INT4 ? onnx::TensorProto::INT8
+                                         : onnx::TensorProto::UINT8;
+}
+
 /// Whether inference, which may leave dimensions open, found what `entry` is.
 static bool agrees(const TypeProto &inferred, const Entry &entry) {
   if (!entry.tensor || !inferred.has_tensor_type())
     return true;
   const TypeProto::Tensor &tensor = inferred.tensor_type();
   if (tensor.elem_type() != onnx::TensorProto::UNDEFINED &&
-      tensor.elem_type() != toOnnxType(Emitter::typeOf(entry.tensor)))
+      asRead(tensor.elem_type()) != toOnnxType(Emitter::typeOf(entry.tensor)))
     return false;
   if (!tensor.has_shape())
     return true;

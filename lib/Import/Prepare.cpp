@@ -3,6 +3,7 @@
 
 #include "Prepare.h"
 
+#include "FourBits.h"
 #include "Operators.h"
 #include "Schemas.h"
 #include "SortNodes.h"
@@ -275,6 +276,8 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
        llvm::zip(*model.mutable_graph()->mutable_output(), outputs))
     checked = std::move(given);
   if (llvm::Error error = inlineFunctions(model))
+    return error;
+  if (llvm::Error error = checkFourBits(model, slim.weights))
     return error;
   collectScopes(model.graph(), result.scopes);
   collectDeclared(model.graph(), result.kinds);

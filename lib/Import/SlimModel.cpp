@@ -44,7 +44,7 @@ private:
   llvm::Error walkGraph(llvm::ArrayRef<uint8_t> graph, std::string &out);
   llvm::Error visitInitializer(const WireField &field, std::string &out);
   llvm::Error visitConstant(const ConstantNode &constant, std::string &out);
-  llvm::Error visitTensor(const TensorHeader &header, const WireField &field,
+  llvm::Error visitTensor(const TensorHeader &given, const WireField &field,
                           std::string &out);
 
   ModelFolder &folder;
@@ -136,8 +136,15 @@ llvm::Error Slimmer::visitConstant(const ConstantNode &constant,
   return visitTensor(constant.header, field, out);
 }
 
-llvm::Error Slimmer::visitTensor(const TensorHeader &header,
+llvm::Error Slimmer::visitTensor(const TensorHeader &given,
                                  const WireField &field, std::string &out) {
+  TensorHeader header = given;
+  std::optional<FourBits> fourBits;
+  if (isFourBitType(given.type)) {
+    fourBits = {given.type == onnx::TensorProto::INT4, given.dims};
+    header.type = onnx::TensorProto::UINT8;
+    header.dims = fourBits->ofBytes();
+  }
   std::optional<DType> type = fromOnnxType(header.type);
   if (!header.external && !(type && isInPlace(header))) {
     append(out, field.whole);
@@ -152,12 +159,15 @@ llvm::Error Slimmer::visitTensor(const TensorHeader &header,
   llvm::Expected<Weight> weight = locateTensor(folder, model, header, *type);
   if (!weight)
     return weight.takeError();
+  weight->fourBits = fourBits;
   // What is missing cannot be held either.
   bool large = weight->length > maxInlineBytes || folder.lacks(weight->file);
   bool isState = large || (isFloat(*type) && weight->length > byteSize(*type));
   if (!large) {
     if (header.external) {
       llvm::Expected<HostTensor> tensor = folder.read(*weight);
+      if (tensor && fourBits)
+        tensor = unpack(tensor->rawBytes(), *fourBits);
       if (!tensor)
         return tensor.takeError();
       appendBytesField(out, GraphProto::kInitializerFieldNumber,

@@ -45,6 +45,10 @@ int32_t ax::import::toOnnxType(DType type) {
   return TensorProto::UNDEFINED;
 }
 
+bool ax::import::isFourBitType(int32_t onnxType) {
+  return onnxType == TensorProto::INT4 || onnxType == TensorProto::UINT4;
+}
+
 std::string ax::import::onnxTypeName(int32_t onnxType) {
   if (!TensorProto::DataType_IsValid(onnxType))
     return std::to_string(onnxType);
@@ -94,10 +98,41 @@ llvm::Expected<int64_t> ax::import::countElements(const std::string &name,
   return *count;
 }
 
+llvm::Expected<HostTensor> ax::import::unpack(llvm::ArrayRef<uint8_t> bytes,
+                                              const FourBits &fourBits) {
+  llvm::Expected<HostTensor> tensor = HostTensor::allocate(
+      fourBits.isSigned ? DType::I8 : DType::U8, fourBits.shape);
+  if (!tensor)
+    return tensor.takeError();
+  for (int64_t i = 0, e = tensor->numElements(); i < e; ++i) {
+    int64_t number = bytes[i / 2] >> (i % 2 * 4) & 15;
+    tensor->setInt(i, fourBits.isSigned && number > 7 ? number - 16 : number);
+  }
+  return tensor;
+}
+
+/// The same of a tensor that holds its data, as bytes or each in a number.
+static llvm::Expected<HostTensor> unpackTensor(const TensorProto &proto) {
+  FourBits fourBits{proto.data_type() == TensorProto::INT4,
+                    Shape(proto.dims().begin(), proto.dims().end())};
+  auto count = countElements(proto.name(), fourBits.shape, DType::U8);
+  if (!count)
+    return count.takeError();
+  std::vector<uint8_t> bytes(proto.raw_data().begin(), proto.raw_data().end());
+  if (!proto.has_raw_data())
+    bytes.assign(proto.int32_data().begin(), proto.int32_data().end());
+  if (static_cast<int64_t>(bytes.size()) != (*count + 1) / 2)
+    return makeErrorf(ExitCode::BadModel,
+                      "tensor '{0}' of {1}x{2} has {3} bytes", proto.name(),
+                      shapeToString(fourBits.shape),
+                      onnxTypeName(proto.data_type()), bytes.size());
+  return unpack(bytes, fourBits);
+}
+
 llvm::Expected<HostTensor> ax::import::toHostTensor(const TensorProto &proto) {
   const std::string &name = proto.name();
   std::optional<DType> type = fromOnnxType(proto.data_type());
-  if (!type)
+  if (!type && !isFourBitType(proto.data_type()))
     return makeErrorf(
         ExitCode::Unsupported,
         "tensor '{0}' has element type {1}, which is not supported", name,
@@ -107,6 +142,8 @@ llvm::Expected<HostTensor> ax::import::toHostTensor(const TensorProto &proto) {
                       "tensor '{0}' lies outside the place where it is used "
                       "(external data of an attribute or subgraph)",
                       name);
+  if (!type)
+    return unpackTensor(proto);
   Shape shape(proto.dims().begin(), proto.dims().end());
   llvm::Expected<int64_t> count = countElements(name, shape, *type);
   if (!count)

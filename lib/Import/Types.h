@@ -3,6 +3,8 @@
 #ifndef AX_LIB_IMPORT_TYPES_H
 #define AX_LIB_IMPORT_TYPES_H
 
+#include "Weights.h"
+
 #include "ax/Support/HostTensor.h"
 
 #include <onnx/onnx_pb.h>
@@ -15,6 +17,9 @@ namespace ax::import {
 /// Element type for a TensorProto::DataType; nothing for those that we lack.
 std::optional<DType> fromOnnxType(int32_t onnxType);
 int32_t toOnnxType(DType type);
+/// Whether it is INT4 or UINT4, whose numbers are of eight bits once they are
+/// read: where that would make a difference is refused, see FourBits.h.
+bool isFourBitType(int32_t onnxType);
 /// `FLOAT8E5M2`, or the number when ONNX knows none.
 std::string onnxTypeName(int32_t onnxType);
 
@@ -27,6 +32,9 @@ llvm::Expected<int64_t> countElements(const std::string &name,
 /// Contents of a tensor that holds its own data; an error when it is
 /// malformed, external, or of a type that we lack.
 llvm::Expected<HostTensor> toHostTensor(const onnx::TensorProto &proto);
+/// Numbers of I8 or U8 from the bytes in which `fourBits` lie.
+llvm::Expected<HostTensor> unpack(llvm::ArrayRef<uint8_t> bytes,
+                                  const FourBits &fourBits);
 onnx::TensorProto toTensorProto(const HostTensor &tensor,
                                 const std::string &name);
 

@@ -16,6 +16,15 @@
 using namespace ax;
 using namespace ax::import;
 
+Shape FourBits::ofBytes() const {
+  Shape bytes = shape;
+  if (!shape.empty() && shape.back() % 2 == 0)
+    bytes.back() /= 2;
+  else if (std::optional<int64_t> count = checkedNumElements(shape))
+    bytes = {(*count + 1) / 2};
+  return bytes;
+}
+
 /// The model may be reached by symbolic links; what it names may not.
 ModelFolder::ModelFolder(llvm::StringRef modelPath, bool mayLackData)
     : mayLackData(mayLackData) {

@@ -14,15 +14,29 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
 namespace ax::import {
 
+/// Numbers of four bits, which lie two in a byte, the first in the lower bits.
+struct FourBits {
+  bool isSigned = false;
+  /// The shape of the numbers.
+  Shape shape;
+
+  /// The shape of the bytes: half of the last dimension where it is even, else
+  /// all in a row.
+  Shape ofBytes() const;
+};
+
 /// Bytes of a tensor: row-major, little endian, `shape` whole.
 struct Weight {
   DType type = DType::F32;
   Shape shape;
+  /// What the bytes are, of type U8, when they are no numbers themselves.
+  std::optional<FourBits> fourBits;
   /// The file, relative to the model's folder.
   std::string file;
   int64_t offset = 0;

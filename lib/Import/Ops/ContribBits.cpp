@@ -34,6 +34,19 @@ Value ax::import::unpackBits(Emitter &b, Value bytes, int64_t bits, int64_t n) {
   return b.sliceDim(y, static_cast<int64_t>(all.size()) - 1, 0, n);
 }
 
+Value ax::import::unpackFourBits(Emitter &b, Value bytes,
+                                 const FourBits &fourBits) {
+  const Shape &shape = fourBits.shape;
+  bool isRow = Emitter::rankOf(bytes) == 1;
+  int64_t last = isRow ? checkedNumElements(shape).value_or(0) : shape.back();
+  Value y = b.reshape(unpackBits(b, bytes, 4, last), shape);
+  if (!fourBits.isSigned || !y)
+    return y;
+  // The upper half stands for -8 to -1.
+  y = b.cast(y, DType::I8);
+  return b.sub(b.binary(BinaryKind::bit_xor, y, b.like(y, 8)), b.like(y, 8));
+}
+
 static bool checkBits(Node &n, int64_t bits) {
   if (bits == 2 || bits == 4 || bits == 8)
     return true;
