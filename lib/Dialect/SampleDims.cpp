@@ -133,11 +133,18 @@ std::optional<int64_t> BatchTracker::getDim(Value value) const {
 }
 
 SmallVector<std::optional<int64_t>> ax::findSampleDims(ProgramOp program) {
-  SmallVector<std::optional<int64_t>> dims(program.getNumResults());
+  return findPartDims(program,
+                      program.getBody().front().getTerminator()->getOperands(),
+                      program.getBatch().value_or(0));
+}
+
+SmallVector<std::optional<int64_t>>
+ax::findPartDims(ProgramOp program, ValueRange values, int64_t numParts) {
+  SmallVector<std::optional<int64_t>> dims(values.size());
   std::optional<int64_t> batch = program.getBatch();
-  if (!batch || *batch < 1)
+  if (!batch || *batch < 1 || numParts < 1)
     return dims;
-  BatchTracker tracker(*batch);
+  BatchTracker tracker(numParts);
   for (BlockArgument input : program.getArguments()) {
     RankedTensorType type = tensorType(input);
     if (program.isBatched(input.getArgNumber()) && type.getRank() > 0 &&
@@ -147,8 +154,7 @@ SmallVector<std::optional<int64_t>> ax::findSampleDims(ProgramOp program) {
   Block &body = program.getBody().front();
   for (Operation &op : body.without_terminator())
     tracker.follow(&op);
-  for (auto [dim, value] :
-       llvm::zip_equal(dims, body.getTerminator()->getOperands()))
+  for (auto [dim, value] : llvm::zip_equal(dims, values))
     dim = tracker.getDim(value);
   return dims;
 }

@@ -3,7 +3,10 @@
 
 #include "BatchStatistics.h"
 
+#include "ax/Dialect/SampleDims.h"
+#include "ax/Dialect/Tensors.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/HostTensor.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
@@ -93,5 +96,31 @@ llvm::Error ax::import::setBatchStatistics(onnx::GraphProto &graph, int opset,
         << "; torch's dynamo exporter also writes training mode so); "
            "--batchnorm=train takes the batch's, --batchnorm=frozen confirms "
            "it";
+  return llvm::Error::success();
+}
+
+llvm::Error ax::import::checkBatchParts(ProgramOp program, int64_t numParts) {
+  llvm::SmallVector<mlir::Operation *> cuts;
+  llvm::SmallVector<mlir::Value> batches;
+  for (mlir::Operation &op : program.getBody().front())
+    if (op.removeAttr(kCutsBatch)) {
+      cuts.push_back(&op);
+      batches.push_back(op.getOperand(0));
+    }
+  if (cuts.empty())
+    return llvm::Error::success();
+  std::string flag = "--batchnorm=train:" + std::to_string(numParts);
+  if (int64_t batch = program.getBatch().value_or(0); batch % numParts != 0)
+    return makeError(ExitCode::Usage, flag + " does not divide the batch of " +
+                                          std::to_string(batch));
+  for (auto [cut, dim] :
+       llvm::zip_equal(cuts, findPartDims(program, batches, numParts)))
+    if (dim != 0)
+      return makeErrorf(
+          ExitCode::Usage,
+          "node '{0}': {1} cuts the first dimension of [{2}], which does not "
+          "count the samples of the batch: use --batchnorm=train or frozen",
+          getNodeName(cut), flag,
+          shapeToString(tensorType(cut->getOperand(0)).getShape()));
   return llvm::Error::success();
 }

@@ -3,6 +3,8 @@
 #ifndef AX_LIB_IMPORT_BATCHSTATISTICS_H
 #define AX_LIB_IMPORT_BATCHSTATISTICS_H
 
+#include "ax/Dialect/Ax.h"
+
 #include "mlir/IR/Location.h"
 #include "llvm/Support/Error.h"
 
@@ -21,6 +23,13 @@ namespace ax::import {
 llvm::Error setBatchStatistics(onnx::GraphProto &graph, int opset,
                                std::optional<bool> ofBatch, int64_t numParts,
                                mlir::Location location);
+
+/// Attribute of a reshape that cuts a batch into parts, until checkBatchParts.
+inline constexpr llvm::StringLiteral kCutsBatch = "ax.cuts_batch";
+
+/// A Usage error where what was cut into `numParts` parts does not count the
+/// samples of the batch in front, or they do not divide that.
+llvm::Error checkBatchParts(ProgramOp program, int64_t numParts);
 
 } // namespace ax::import
 

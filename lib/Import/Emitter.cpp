@@ -159,26 +159,6 @@ void Emitter::setKind(Value state, WeightKind kind) {
     found->second.kind = kind;
 }
 
-void Emitter::updateState(Value old, Value updated) {
-  auto state = states.find(old);
-  if (state == states.end() || !updated)
-    return;
-  for (auto &[name, made] : updates)
-    if (name == state->second.name) {
-      made = updated;
-      return;
-    }
-  updates.emplace_back(state->second.name, updated);
-}
-
-Value Emitter::currentState(Value old) const {
-  if (auto state = states.find(old); state != states.end())
-    for (const auto &[name, made] : updates)
-      if (name == state->second.name)
-        return made;
-  return old;
-}
-
 std::vector<std::string> Emitter::inputsBehind(Value value) const {
   llvm::SetVector<Value> behind;
   behind.insert(value);

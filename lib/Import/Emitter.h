@@ -11,6 +11,7 @@
 #ifndef AX_LIB_IMPORT_EMITTER_H
 #define AX_LIB_IMPORT_EMITTER_H
 
+#include "RunningStatistics.h"
 #include "WeightKinds.h"
 #include "Weights.h"
 
@@ -64,6 +65,15 @@ struct MaxResults {
   bool isUsed = false;
 };
 
+/// What a state becomes by what calls of a layer have seen.
+struct StatisticUpdate {
+  std::string state;
+  Value value;
+  /// Of how many parts of a batch that is; 0: of none.
+  int64_t numParts;
+  llvm::SmallVector<Observation, 1> calls;
+};
+
 /// Numbers of outputs, and the dimensions along which they are counted.
 using CountedOutputs = llvm::SmallVector<std::pair<unsigned, int64_t>>;
 
@@ -75,9 +85,14 @@ public:
   mlir::OpBuilder &getOpBuilder() { return builder; }
   /// Training modes of nodes do not count.
   bool isEvaluationMode() const { return evaluationMode; }
-  /// Into how many parts a batch is cut whose statistics count, at least 1.
-  int64_t getBatchParts() const { return batchParts; }
-  void setBatchParts(int64_t parts) { batchParts = parts; }
+  /// Into how many parts batches are cut whose statistics count, at least 1,
+  /// and which inputs have none.
+  void setBatchParts(int64_t parts, std::vector<std::string> withoutBatch) {
+    batchParts = parts;
+    unbatched = std::move(withoutBatch);
+  }
+  /// That number of parts; 0 where nothing of a batch is in a value.
+  int64_t batchPartsOf(Value value) const;
   mlir::Location getLocation() const { return location; }
   void setLocation(mlir::Location newLocation) { location = newLocation; }
 
@@ -102,14 +117,10 @@ public:
   /// What else is known of a state, also in another shape; nothing when `state`
   /// is none, or when it is known already.
   void setKind(Value state, WeightKind kind);
-  /// What the model makes of the state that `old` is, in place of what it made
-  /// before; nothing when it is none.
-  void updateState(Value old, Value updated);
-  /// What the model has made so far of the state that `old` is, or `old`.
-  Value currentState(Value old) const;
-  llvm::ArrayRef<std::pair<std::string, Value>> getUpdates() const {
-    return updates;
-  }
+  /// A node sees this of a batch for the state that `old` is; nothing when it
+  /// is none. `numParts`: as batchPartsOf says.
+  void observe(Value old, int64_t numParts, Observation seen);
+  llvm::ArrayRef<StatisticUpdate> getUpdates() const { return updates; }
   /// The contents of a value that does not depend on inputs, up to a size;
   /// nothing otherwise.
   std::optional<HostTensor> knownValue(Value value);
@@ -306,6 +317,7 @@ private:
   ModelFolder &folder;
   bool training, evaluationMode;
   int64_t batchParts = 1;
+  std::vector<std::string> unbatched;
   /// Contents of constants that are not uniform.
   llvm::DenseMap<Value, HostTensor> contents;
   llvm::DenseMap<Value, LoadedState> states;
@@ -315,7 +327,7 @@ private:
   /// Operations of this node that depend on none of its inputs.
   llvm::DenseSet<mlir::Operation *> own;
   bool dropsBounds = false;
-  std::vector<std::pair<std::string, Value>> updates;
+  std::vector<StatisticUpdate> updates;
   std::map<std::string, HostTensor> folded;
   /// Elements that folding may still compute: no model keeps us for hours.
   int64_t foldBudget = int64_t(1) << 28;

@@ -112,7 +112,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
   Emitter b(&context, folder, options.training, evaluationMode);
   b.getOpBuilder().setInsertionPointToEnd(&body);
   b.setMaxResults(options.maxResults);
-  b.setBatchParts(options.batchParts);
+  b.setBatchParts(options.batchParts, options.unbatched);
   GraphImporter importer(b, model);
   Scope scope;
   llvm::SmallVector<mlir::StringAttr> argNames, resultNames;
@@ -158,11 +158,13 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
   size_t numOutputs = results.size();
   CountedOutputs counted = b.addCounts(results, resultNames);
   size_t numCounted = results.size();
+  llvm::SmallVector<int64_t> partsOfStatistics;
   b.checkMaxResults();
   if (options.training && !evaluationMode)
-    for (const auto &[state, value] : b.getUpdates()) {
-      results.push_back(value);
-      resultNames.push_back(builder.getStringAttr(state));
+    for (const StatisticUpdate &update : b.getUpdates()) {
+      results.push_back(update.value);
+      resultNames.push_back(builder.getStringAttr(update.state));
+      partsOfStatistics.push_back(update.numParts);
     }
   if (llvm::Error error = b.takeFailure()) {
     // Later operations use earlier ones: drop all uses before the block goes.
@@ -181,9 +183,9 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
   program.getBody().takeBody(region);
   for (auto [i, dim] : counted)
     program.setResultAttr(i, kCountedDim, builder.getI64IntegerAttr(dim));
-  for (size_t i = numCounted; i < results.size(); ++i)
-    program.setResultAttr(i, kStatistic,
-                          builder.getI64IntegerAttr(options.batchParts));
+  for (auto [i, numParts] : llvm::enumerate(partsOfStatistics))
+    program.setResultAttr(numCounted + i, kStatistic,
+                          builder.getI64IntegerAttr(numParts));
   auto plan = mlir::cast<PlanOp>(program->getParentOp());
   std::set<std::string> parameters;
   for (const auto &[name, tensor] : b.getFolded()) {
@@ -210,7 +212,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
                      "the imported program does not verify: " +
                          describeError(b.takeFailure()).message);
   markSamples(program, numOutputs);
-  return llvm::Error::success();
+  return checkBatchParts(program, options.batchParts);
 }
 
 /// Data flow decides; of a batch of 1 the model's symbols may know more.

@@ -244,8 +244,9 @@ NcclCommunicator::announceGroups(llvm::ArrayRef<std::vector<int32_t>> groups) {
 
 llvm::Expected<std::unique_ptr<DeviceMemory>>
 NcclCommunicator::allocate(Device &device, int64_t bytes) {
-  // NCCL's memory comes in pieces of 2 MiB, of which less would waste much.
-  constexpr int64_t leastBytes = int64_t(4) << 20;
+  // NCCL's memory comes in pieces of 2 MiB, so that less would waste much, and
+  // each has to be known to each communicator.
+  constexpr int64_t leastBytes = int64_t(16) << 20;
   if (all && !rank.world->sharesCards() && bytes >= leastBytes)
     if (std::unique_ptr<NcclBuffer> buffer = rank.link->allocate(bytes))
       return std::make_unique<NcclMemory>(rank, std::move(buffer));

@@ -163,7 +163,7 @@ private:
   CountingMark begun, done;
   std::unique_ptr<DeviceMemory> scratch;
   int64_t wantedScratch = 0;
-  /// Only of the rank's thread.
+  /// Guarded by `calling`.
   std::vector<NcclBuffer *> buffers;
 
   /// The operations of a graph that is being captured.

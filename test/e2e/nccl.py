@@ -145,7 +145,7 @@ def splits(flags, numSplits):
 def known(flags, numCommunicators):
     """Communicators know the arena of each rank, and forget it."""
     with scratch() as folder:
-        samples = 16384
+        samples = 32768
         random = np.random.default_rng(2)
         np.savez(f"{folder}/data.npz",
                  input=random.normal(size=(samples, 64)).astype(np.float32),

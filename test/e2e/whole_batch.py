@@ -60,6 +60,15 @@ LOSSES = {
                     "ignore_index=3>(y, l)\na = Constant<value_float=-0.5>()\n"
                     "b = Constant<value_float=8.0>()\nn = Neg(m)\n"
                     "o = Mul(a, n)\nloss = Div(o, b)",
+    # Of two constants either does.
+    "mean of twos": "q = Mul(y, y)\ns = ReduceSum<keepdims=0>(q)\n"
+                    "a = Constant<value_float=4.0>()\n"
+                    "b = Constant<value_float=10.0>()\n"
+                    "p = Div(s, a)\nloss = Div(p, b)",
+    "mean in doubles": "m = SoftmaxCrossEntropyLoss<reduction=\"mean\", "
+                       "ignore_index=3>(y, l)\nd = Cast<to=11>(m)\n"
+                       "a = Constant<value=double {0.5}>()\ne = Mul(d, a)\n"
+                       "loss = Cast<to=1>(e)",
     "mean of all": "q = Mul(y, y)\nloss = ReduceMean<keepdims=0>(q)"}
 
 

@@ -8,7 +8,7 @@ using namespace ax::rt;
 
 namespace {
 
-constexpr int64_t largeBytes = int64_t(8) << 20;
+constexpr int64_t largeBytes = int64_t(16) << 20;
 
 std::vector<uint64_t> counted() {
   std::vector<uint64_t> counts;

@@ -14,6 +14,10 @@ namespace ax {
 /// is not the slowest part of one, or is in several (`x x^T`). In a batch of 1
 /// it may be in any of neighbouring dimensions of 1, for all that is known.
 llvm::SmallVector<std::optional<int64_t>> findSampleDims(ProgramOp program);
+/// Likewise for values of the program, and `numParts` equal parts of the batch
+/// in place of its samples.
+llvm::SmallVector<std::optional<int64_t>>
+findPartDims(ProgramOp program, mlir::ValueRange values, int64_t numParts);
 
 } // namespace ax
 

@@ -1,6 +1,7 @@
 //===- Norm.cpp - Normalisations ------------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../BatchStatistics.h"
 #include "../OpTable.h"
 
 using namespace ax;
@@ -29,6 +30,8 @@ struct BatchParts {
   /// All dimensions but channels and parts.
   std::vector<int64_t> dims;
   Value batch;
+  /// How many values of a channel a part has.
+  double numSamples;
 };
 } // namespace
 
@@ -53,52 +56,34 @@ static Value inverseDeviation(Node &n, Value variance, double epsilon) {
   return n.b.unary(UnaryKind::rsqrt, n.b.add(variance, epsilon));
 }
 
+/// The batch that is normalised, [samples, channels, spatial...], in parts.
 static BatchParts cutBatch(Node &n, Value x, int64_t numParts) {
   Shape shape = Emitter::shapeOf(x);
+  auto refuse = [&](const llvm::Twine &why) {
+    n.b.fail(ExitCode::Usage,
+             "--batchnorm=train:" + llvm::Twine(numParts) + " " + why);
+    return BatchParts();
+  };
   if (numParts > 1) {
-    if (shape[0] % numParts != 0) {
-      n.b.fail(ExitCode::Usage,
-               "--batchnorm=train:" + llvm::Twine(numParts) +
-                   ": no such number of equal parts makes a batch of " +
-                   llvm::Twine(shape[0]));
-      return {};
-    }
+    if (shape[0] < numParts || shape[0] % numParts != 0)
+      return refuse("does not divide the " + llvm::Twine(shape[0]) +
+                    " in front of [" + shapeToString(shape) + "]");
     shape[0] /= numParts;
     shape.insert(shape.begin(), numParts);
     x = n.b.reshape(x, shape);
+    if (auto cut = x.getDefiningOp<ReshapeOp>())
+      cut->setAttr(kCutsBatch, n.b.getOpBuilder().getUnitAttr());
   }
-  BatchParts cut{numParts, numParts > 1 ? 2 : 1, {}, x};
+  BatchParts cut{numParts > 1 ? numParts : 1, numParts > 1 ? 2 : 1, {}, x, 1};
   for (int64_t i = numParts > 1 ? 1 : 0; i < Emitter::rankOf(x); ++i)
-    if (i != cut.channelDim)
+    if (i != cut.channelDim) {
       cut.dims.push_back(i);
+      cut.numSamples *= static_cast<double>(Emitter::shapeOf(x)[i]);
+    }
+  if (numParts > 1 && cut.numSamples < 2)
+    return refuse("leaves one value for each channel in a part, which have no "
+                  "variance: take fewer parts");
   return cut;
-}
-
-/// What is `old` before the batch is behind it, where each part of the batch
-/// leaves `momentum` of what was there and adds (1 - momentum) of its own,
-/// `fresh`. Of parts 1, 2: old m^2 + ((1 - m) m fresh1 + (1 - m) fresh2).
-static Value runOver(Node &n, Value old, Value fresh, double momentum,
-                     int64_t numParts) {
-  if (!old || !fresh)
-    return {};
-  std::vector<float> weights(numParts);
-  double left = 1;
-  for (int64_t part = numParts; part-- > 0; left *= momentum)
-    weights[part] = static_cast<float>((1 - momentum) * left);
-  Shape shape = Emitter::shapeOf(old);
-  DType type = Emitter::typeOf(fresh);
-  if (numParts == 1) {
-    fresh = n.b.mul(n.b.reshape(fresh, shape), 1 - momentum);
-  } else {
-    shape.insert(shape.begin(), numParts);
-    Shape column(shape.size(), 1);
-    column[0] = numParts;
-    Value factors = n.b.cast(
-        n.b.constant(HostTensor::fromValues<float>(column, weights)), type);
-    fresh = n.b.reduce(ReduceOpKind::sum,
-                       n.b.mul(n.b.reshape(fresh, shape), factors), {0}, false);
-  }
-  return n.b.add(n.b.mul(old, left), n.b.cast(fresh, Emitter::typeOf(old)));
 }
 
 /// By the batch's statistics, which are added to the running ones.
@@ -106,31 +91,25 @@ static void normalizeByBatch(Node &n, double epsilon) {
   Value x = n.in(0), scale = n.in(1), bias = n.in(2), mean = n.in(3),
         variance = n.in(4);
   DType type = Emitter::typeOf(x), compute = Emitter::sumType(type);
-  BatchParts cut = cutBatch(n, n.b.cast(x, compute), n.b.getBatchParts());
+  int64_t numParts = n.b.batchPartsOf(x);
+  BatchParts cut = cutBatch(n, n.b.cast(x, compute), numParts);
   if (n.failed())
     return;
   Moments batch = moments(n, cut.batch, cut.dims);
   if (n.failed())
     return;
   double momentum = n.floatAttr("momentum", 0.9f);
-  auto running = [&](Value old, Value fresh) {
-    return runOver(n, old, fresh, momentum, cut.number);
-  };
-  Value newMean = running(mean, batch.mean);
-  n.out(1, newMean);
-  n.out(2, running(variance, batch.variance));
+  auto seen = [&](Value fresh) { return Observation{fresh, momentum}; };
+  n.out(1, runOver(n.b, mean, seen(batch.mean), cut.number));
+  n.out(2, runOver(n.b, variance, seen(batch.variance), cut.number));
   // ONNX's running variance is that of the batch; frameworks keep the unbiased
   // estimate.
-  double samples = 1;
-  for (int64_t dim : cut.dims)
-    samples *= static_cast<double>(Emitter::shapeOf(cut.batch)[dim]);
-  Value unbiased = samples > 1
-                       ? n.b.mul(batch.variance, samples / (samples - 1))
-                       : batch.variance;
-  // A layer that is called twice goes on from what the first call left.
-  Value before = n.b.currentState(mean);
-  n.b.updateState(mean, before == mean ? newMean : running(before, batch.mean));
-  n.b.updateState(variance, running(n.b.currentState(variance), unbiased));
+  Value unbiased =
+      cut.numSamples > 1
+          ? n.b.mul(batch.variance, cut.numSamples / (cut.numSamples - 1))
+          : batch.variance;
+  n.b.observe(mean, numParts, seen(batch.mean));
+  n.b.observe(variance, numParts, seen(unbiased));
   // What exporters keep for a backward pass: of parts their means.
   auto ofBatch = [&](Value statistic) {
     int64_t channels = Emitter::shapeOf(cut.batch)[cut.channelDim];

@@ -417,10 +417,17 @@ LogicalResult OptimizerAdder::storeUpdates() {
   for (StringRef axis : {meshAxis::data, meshAxis::depth})
     parts *= mesh.axisSize(axis.str());
   for (auto [i, update] : llvm::enumerate(output.getOperands())) {
-    auto statistic =
-        dyn_cast_or_null<IntegerAttr>(program.getResultAttr(i, kStatistic));
-    if (!statistic)
+    Attribute given = program.getResultAttr(i, kStatistic);
+    if (!given)
       continue;
+    auto statistic = dyn_cast<IntegerAttr>(given);
+    auto state = states.lookup<StateOp>(program.getResultName(i));
+    if (!state || !statistic || !statistic.getType().isInteger(64) ||
+        statistic.getInt() < 0)
+      return program.emitError()
+             << "result '" << program.getResultName(i) << "' has '"
+             << kStatistic << "', which wants a state of its name, and the "
+             << "number of the batch's parts (i64)";
     StringRef name = program.getResultName(i);
     int64_t cutInto = statistic.getInt();
     if (slices > 1 && cutInto % parts != 0) {
@@ -435,7 +442,7 @@ LogicalResult OptimizerAdder::storeUpdates() {
                    << " (those of each micro-batch of each rank, as of most "
                       "frameworks), --batchnorm=frozen, or --micro-batches=1";
     }
-    store(states.lookup<StateOp>(name), update);
+    store(state, update);
   }
   return success();
 }

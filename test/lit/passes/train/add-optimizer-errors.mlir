@@ -64,3 +64,37 @@ ax.plan @p version 3 {
     ax.return %w : tensor<4xf32>
   }
 }
+
+// -----
+
+// What a model makes of its statistics has a state to go to.
+ax.plan @p version 3 {
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
+  ax.state @mean : tensor<4xf32> from "w" offset 0 length 16
+  // expected-error @+1 {{result 'mean' has 'ax.statistic', which wants a state of its name, and the number of the batch's parts (i64)}}
+  ax.program @main(%x: tensor<4xf32> {ax.name = "x"}) -> (
+      tensor<4xf32> {ax.name = "mean", ax.statistic},
+      tensor<f32> {ax.name = "loss_sum", ax.role = #ax.role<loss_sum>}, tensor<f32> {ax.name = "loss_count", ax.role = #ax.role<loss_count>},
+      tensor<4xf32> {ax.gradient_of = @w, ax.name = "gradient of w"}) {
+    %w = ax.load @w : tensor<4xf32>
+    %0 = ax.binary mul %w, %x : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    %1 = ax.reduce sum %0 dims [0] : tensor<4xf32> -> tensor<f32>
+    ax.return %x, %1, %1, %0 : tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<4xf32>
+  }
+}
+
+// -----
+
+ax.plan @p version 3 {
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
+  // expected-error @+1 {{result 'mean' has 'ax.statistic', which wants a state}}
+  ax.program @main(%x: tensor<4xf32> {ax.name = "x"}) -> (
+      tensor<4xf32> {ax.name = "mean", ax.statistic = 1},
+      tensor<f32> {ax.name = "loss_sum", ax.role = #ax.role<loss_sum>}, tensor<f32> {ax.name = "loss_count", ax.role = #ax.role<loss_count>},
+      tensor<4xf32> {ax.gradient_of = @w, ax.name = "gradient of w"}) {
+    %w = ax.load @w : tensor<4xf32>
+    %0 = ax.binary mul %w, %x : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    %1 = ax.reduce sum %0 dims [0] : tensor<4xf32> -> tensor<f32>
+    ax.return %x, %1, %1, %0 : tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<4xf32>
+  }
+}
