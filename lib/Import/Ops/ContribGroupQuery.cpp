@@ -257,6 +257,8 @@ void GroupQuery::run() {
   if (!checkAttributes() || !readOperands() || !readPast() || !readLengths())
     return;
   rotateBoth();
+  if (n.failed())
+    return;
   k = append(3, k);
   v = append(4, v);
   if (!q || !k || !v)
