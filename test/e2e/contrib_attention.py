@@ -153,7 +153,21 @@ def biased():
             yield case
 
 
-GROUPS = packed, separate, rotary, prompts, generation, biased
+def sinks():
+    """A score of nothing, for all heads or of each."""
+    for S, P, total, ends in (6, None, 6, (5, 5)), (1, 6, 7, (6, 4)):
+        yield grouped(S, P, total, ends, smooth_softmax=1)
+        for window in -1, 3:
+            case = grouped(S, P, total, ends, softcap=2.0,
+                           local_window_size=window)
+            case.inputs += (None,) * 4 + (random((4,)),)
+            yield case
+        case = grouped(S, P, total, ends)
+        case.inputs += (None,) * 3 + (random((2, 1, S, total)), random((4,)))
+        yield case
+
+
+GROUPS = packed, separate, rotary, prompts, generation, biased, sinks
 
 
 def cases(every):

@@ -137,12 +137,15 @@ def grouped():
                     *past, ends, i32(total), *others, known=known,
                     num_heads=heads, kv_num_heads=2, **attributes)
     for name, value in (("sliding_window_cache", 1), ("qk_output", 2),
-                        ("causal", 0), ("smooth_softmax", 1),
-                        ("k_quant_type", "PER_TENSOR")):
+                        ("causal", 0), ("k_quant_type", "PER_TENSOR")):
         yield (case(**{name: value}), f"attribute '{name}' is {value}",
                UNSUPPORTED)
-    yield (case(*[None] * 4, random((4,))),
-           "input 'head_sink' is not supported", UNSUPPORTED)
+    yield (case(local_window_size=0), "attribute 'local_window_size' is 0",
+           MALFORMED)
+    yield (case(*[None] * 4, random((5,))), "'head_sink' of [5] for 4 heads",
+           MALFORMED)
+    yield (case(*[None] * 5, random((1,))), "input 'k_scale' is not supported",
+           UNSUPPORTED)
     yield case(heads=3), "3 heads are no multiple of 2 heads of keys", MALFORMED
     yield (case(kv=(2, 1, 5, 32)), "'query', or 'query', 'key' and 'value' must "
            "have three dimensions", MALFORMED)
