@@ -69,6 +69,7 @@ static std::pair<size_t, size_t> quantisedInputs(llvm::StringRef type) {
              {0, all})
       .Case("GatherBlockQuantized", {0, all})
       .Case("MatMulIntegerToFloat", {0, 6})
+      .Case("QAttention", {0, 8})
       .Cases({"MatMulNBits", "DynamicQuantizeMatMul"}, {1, 4})
       .Case("QuantizeLinear", {1, all})
       .Default({0, 0});
