@@ -143,6 +143,15 @@ def generation():
         yield grouped(3, 12, 9, (8,), packed, rotary=1, local_window_size=4)
 
 
+def positions():
+    # Of a prompt the first counts.
+    for S, P, total, ends in ((6, None, 6, (5, 5)), (1, 6, 7, (6, 4)),
+                              (3, 6, 9, (8,))):
+        case = grouped(S, P, total, ends, rotary=1)
+        case.inputs += (random((len(ends), S), np.int64, 0, 20),)
+        yield case
+
+
 def biased():
     for S, P, total, ends, room in ((6, None, 6, (5, 5), 6),
                                     (1, 6, 7, (6, 4), 7),
@@ -167,7 +176,8 @@ def sinks():
         yield case
 
 
-GROUPS = packed, separate, rotary, prompts, generation, biased, sinks
+GROUPS = (packed, separate, rotary, prompts, generation, positions, biased,
+          sinks)
 
 
 def cases(every):

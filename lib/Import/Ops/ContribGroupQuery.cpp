@@ -191,6 +191,10 @@ void GroupQuery::rotateBoth() {
            llvm::Twine(batch) + ", " + llvm::Twine(length) + "] positions");
     return;
   }
+  // Of a prompt's the first alone counts; the others follow it.
+  if (n.has(9) && isPrompt && length > 0)
+    places = b.add(b.iota(DType::I64, {1, length}, 1),
+                   b.slice(places, {0, 0}, {1, 1}));
   auto [cosine, sine] = readAngles(n, 7, 8, places, Emitter::shapeOf(q)[3]);
   bool interleaved = n.intAttr("rotary_interleaved", 0);
   q = rotate(b, q, cosine, sine, interleaved);
