@@ -57,21 +57,20 @@ static bool isSetting(llvm::StringRef type, size_t number) {
   return number >= first;
 }
 
-/// The operands of an operator that stand for numbers, with their scales and
-/// zero points: from the first of two places to before the second.
-static std::pair<size_t, size_t> quantisedInputs(llvm::StringRef type) {
-  constexpr size_t all = std::numeric_limits<size_t>::max();
+/// Whether operand `number` of an operator is of integers that stand for
+/// numbers, or is their scale or zero point.
+static bool isQuantised(llvm::StringRef type, size_t number) {
   type.consume_front("com.microsoft.");
-  if (type.starts_with("QLinear"))
-    return {0, all};
-  return llvm::StringSwitch<std::pair<size_t, size_t>>(type)
+  return llvm::StringSwitch<bool>(type)
       .Cases({"MatMulInteger", "ConvInteger", "DequantizeLinear", "QGemm"},
-             {0, all})
-      .Case("GatherBlockQuantized", {0, all})
-      .Case("MatMulIntegerToFloat", {0, 6})
-      .Cases({"MatMulNBits", "DynamicQuantizeMatMul"}, {1, 4})
-      .Case("QuantizeLinear", {1, all})
-      .Default({0, 0});
+             true)
+      .Case("GatherBlockQuantized", number != 1)
+      .Case("MatMulIntegerToFloat", number < 6)
+      .Cases({"MatMulNBits", "DynamicQuantizeMatMul"},
+             number >= 1 && number < 4)
+      .Case("QAttention", number != 2 && number != 5 && number < 8)
+      .Cases({"QuantizeLinear", "QLinearWhere"}, number >= 1)
+      .Default(type.starts_with("QLinear"));
 }
 
 /// Functions inside each other; the importer takes as many.
@@ -234,9 +233,9 @@ void ParameterFinder::visitLayer(const Use &use) {
 void ParameterFinder::visitQuantised(const Use &use) {
   size_t numInputs = use.inputs.size();
   bool isSum = use.isAny({"MatMulInteger", "ConvInteger"});
-  auto [first, last] = quantisedInputs(use.type);
-  for (size_t i = first; i < std::min(last, numInputs); ++i)
-    takeQuantised(use.inputs[i]);
+  for (size_t i = 0; i < numInputs; ++i)
+    if (isQuantised(use.type, i))
+      takeQuantised(use.inputs[i]);
   // Layers that quantise their input as it comes: sums are multiplied with the
   // scale that was found for it and with the layer's own.
   if (use.type == "Mul" && numInputs == 2)

@@ -37,6 +37,10 @@ Value centred(Node &n, int input, int zeroInput,
 Value requantize(Node &n, Value sum, Value scaleA, Value scaleB, Value scaleY,
                  Value zero);
 
+/// sum scaleA scaleB + bias, in the type of the scales, of which the second and
+/// the bias, if there is one, are inputs. The second may be one a column.
+Value asNumbers(Node &n, Value sum, Value scaleA, int scaleB, int bias);
+
 void importQuantizeLinear(Node &n);
 void importDequantizeLinear(Node &n);
 

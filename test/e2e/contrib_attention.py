@@ -143,6 +143,15 @@ def generation():
         yield grouped(3, 12, 9, (8,), packed, rotary=1, local_window_size=4)
 
 
+def positions():
+    # Of a prompt the first counts.
+    for S, P, total, ends in ((6, None, 6, (5, 5)), (1, 6, 7, (6, 4)),
+                              (3, 6, 9, (8,))):
+        case = grouped(S, P, total, ends, rotary=1)
+        case.inputs += (random((len(ends), S), np.int64, 0, 20),)
+        yield case
+
+
 def biased():
     for S, P, total, ends, room in ((6, None, 6, (5, 5), 6),
                                     (1, 6, 7, (6, 4), 7),
@@ -153,7 +162,22 @@ def biased():
             yield case
 
 
-GROUPS = packed, separate, rotary, prompts, generation, biased
+def sinks():
+    """A score of nothing, for all heads or of each."""
+    for S, P, total, ends in (6, None, 6, (5, 5)), (1, 6, 7, (6, 4)):
+        yield grouped(S, P, total, ends, smooth_softmax=1)
+        for window in -1, 3:
+            case = grouped(S, P, total, ends, softcap=2.0,
+                           local_window_size=window)
+            case.inputs += (None,) * 4 + (random((4,)),)
+            yield case
+        case = grouped(S, P, total, ends)
+        case.inputs += (None,) * 3 + (random((2, 1, S, total)), random((4,)))
+        yield case
+
+
+GROUPS = (packed, separate, rotary, prompts, generation, positions, biased,
+          sinks)
 
 
 def cases(every):

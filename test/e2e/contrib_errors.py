@@ -137,12 +137,15 @@ def grouped():
                     *past, ends, i32(total), *others, known=known,
                     num_heads=heads, kv_num_heads=2, **attributes)
     for name, value in (("sliding_window_cache", 1), ("qk_output", 2),
-                        ("causal", 0), ("smooth_softmax", 1),
-                        ("k_quant_type", "PER_TENSOR")):
+                        ("causal", 0), ("k_quant_type", "PER_TENSOR")):
         yield (case(**{name: value}), f"attribute '{name}' is {value}",
                UNSUPPORTED)
-    yield (case(*[None] * 4, random((4,))),
-           "input 'head_sink' is not supported", UNSUPPORTED)
+    yield (case(local_window_size=0), "attribute 'local_window_size' is 0",
+           MALFORMED)
+    yield (case(*[None] * 4, random((5,))), "'head_sink' of [5] for 4 heads",
+           MALFORMED)
+    yield (case(*[None] * 5, random((1,))), "input 'k_scale' is not supported",
+           UNSUPPORTED)
     yield case(heads=3), "3 heads are no multiple of 2 heads of keys", MALFORMED
     yield (case(kv=(2, 1, 5, 32)), "'query', or 'query', 'key' and 'value' must "
            "have three dimensions", MALFORMED)
@@ -168,6 +171,12 @@ def grouped():
     cache = random((9, 8))
     yield (case(cache, cache, np.zeros([2, 3], int), do_rotary=1),
            "'position_ids' of [2x3] for [2, 5] positions", MALFORMED)
+    # Behind a past, too.
+    yield (Case("GroupQueryAttention", random((1, 3, 128)), None, None,
+                *[random((1, 2, 12, 16))] * 2, i32(8), i32(9), random((32, 3)),
+                random((32, 8)), known=[6], num_heads=4, kv_num_heads=2,
+                do_rotary=1), "'cos_cache' and 'sin_cache' of [32x3] and "
+           "[32x8] are no angles for heads of width 16", MALFORMED)
     yield (case(*[None] * 3, random((2, 4, 5, 6))), "'attention_bias' of "
            "[2x4x5x6] is not [2 or 1, 4 or 1, 5, 5]", MALFORMED)
 
@@ -210,6 +219,8 @@ def quantized():
     yield (Case("QLinearConcat", one, zero, x, one, zero, x, axis=0),
            "inputs are not a scale, a zero point, and three for each tensor",
            MALFORMED)
+    yield (Case("QLinearConcat", one, zero, x, None, zero, axis=0),
+           "input 3 is missing", MALFORMED)
     w = random((8, 4), np.uint8, 0, 256)
     yield (Case("MatMulIntegerToFloat", x, w, random((3,)), one),
            "the scale of A of [3] is not one number", UNSUPPORTED)

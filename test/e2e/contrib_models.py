@@ -74,6 +74,40 @@ def fused(name):
                 assert float(relative) <= LARGEST_DIFFERENCE, (output, relative)
 
 
+def losses(folder, model, data, *flags):
+    """Of three steps."""
+    plan, log = folder / "train.mlir", folder / "log"
+    run(tool("axopt"), model, "--test-data", data, "--train", "--quiet",
+        "--loss=mse(output,target)", "--optimizer=sgd(lr=0.5)", *flags,
+        "-o", plan)
+    log.unlink(missing_ok=True)
+    run(tool("axrun"), plan, "--data", folder / "data.npz", "--steps=3",
+        "--no-shuffle", "--log", log)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return np.array([line["loss"] for line in lines if "loss" in line])
+
+
+def trains(name):
+    """A fused model learns as the original does."""
+    original, data = MODELS / name, MODELS / name / "test_data_set_0"
+    with scratch() as folder:
+        folder = pathlib.Path(folder)
+        shutil.copytree(original, folder / "original")
+        optimized(folder / "original" / "model.onnx", folder / "model.onnx")
+        tensors = {}
+        for path in data.glob("*.pb"):
+            tensor = onnx.TensorProto.FromString(path.read_bytes())
+            tensors[tensor.name] = numpy_helper.to_array(tensor)
+        tensors["target"] = 0.1 * tensors.pop("output")
+        np.savez(folder / "data.npz", **{
+            key: np.concatenate([value] * 3) for key, value in tensors.items()})
+        wanted = losses(folder, original / "model.onnx", data)
+        assert len(wanted) == 3 and wanted[2] < wanted[0], wanted
+        for layout in LAYOUTS[:2]:
+            found = losses(folder, folder / "model.onnx", data, layout)
+            assert np.allclose(found, wanted, rtol=1e-4), (found, wanted)
+
+
 class Net:
     """A graph of operators of both domains."""
 
@@ -238,6 +272,9 @@ def cases(every):
             yield (f"decoder of {bits} bits, {length} behind {past}", split,
                    decoder(bits, length, past), 5)
     yield "encoder", split, encoder(), 5
+    for name in ("bert_eager_ts14_dyn", "gpt2_eager_ts17_dyn",
+                 "llama_sdpa_ts17_dyn"):
+        yield f"{name}, fused, trains", trains, name
     # Norms, tables, and, of floats, the products.
     yield "training a decoder", trained, decoder(32, 6, 0), 7 + 2 * 7
     yield "training a decoder of 4 bits", trained, decoder(4, 6, 0), 7

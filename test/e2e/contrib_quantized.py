@@ -117,6 +117,20 @@ def products():
                        zeros, known=[1, 3, 5])
 
 
+def attention():
+    bias, mask = random((48,)), np.array([5, 3], np.int32)
+    of = np.uint8
+    for kind in KINDS:
+        x, w = numbers((2, 5, 12), of), weights((12, 48), kind)
+        scales = f32(0.02), random((48,), low=0.01, high=0.03)
+        known = [1, 2, 3, 4, 6, 7]
+        yield Case("QAttention", x, w, bias, f32(0.02), f32(0.03), mask,
+                   zero(of), zero(kind), num_heads=2, known=known)
+        yield Case("QAttention", x, w, bias, *scales, None, zero(of),
+                   zero(kind), random((2, 2, 2, 3, 8)), num_heads=2,
+                   unidirectional=1, outputs=(0, 1), known=known)
+
+
 def gemms():
     for kind, of in ((np.uint8, np.uint8), (np.uint8, np.int8),
                      (np.int8, np.int8)):
@@ -151,8 +165,8 @@ def conversions():
     yield Case("DequantizeLinear", random((6,), np.int32, -999, 999), f32(0.1))
 
 
-GROUPS = (pairs, elements, softmaxes, pools, concatenations, products, gemms,
-          conversions)
+GROUPS = (pairs, elements, softmaxes, pools, concatenations, products,
+          attention, gemms, conversions)
 
 
 def cases(every):

@@ -1,14 +1,15 @@
 //===- ContribAttention.cpp - Attention of com.microsoft ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention, which has the weights of query, key and value in it, and
-// MultiHeadAttention, which is given the three.
+// Attention and QAttention, which have the weights of query, key and value in
+// them, and MultiHeadAttention, which is given the three.
 //
 //===----------------------------------------------------------------------===//
 
 #include "../Contractions.h"
 #include "../Heads.h"
 #include "../OpTable.h"
+#include "../Quantization.h"
 
 #include <cmath>
 
@@ -134,9 +135,13 @@ class PackedAttention : Attention {
 public:
   explicit PackedAttention(Node &n) : Attention(n) {}
   void run();
+  void runQuantised();
 
 private:
   bool readSizes();
+  /// Attends by query, key and value side by side; the rest are places of
+  /// inputs.
+  void attend(Value all, int mask, int past, int scores);
   Value x, w, bias;
   /// Of query and key, and of value.
   int64_t hidden = 0, valueHidden = 0;
@@ -176,8 +181,18 @@ void PackedAttention::run() {
   if (!readSizes())
     return;
   Value all = matmul(b, x, w);
-  if (bias)
-    all = b.add(all, bias);
+  attend(bias ? b.add(all, bias) : all, 3, 4, 5);
+}
+
+void PackedAttention::runQuantised() {
+  if (!readSizes())
+    return;
+  Value sum = matmul(b, centred(n, 0, 6, rowsOf), centred(n, 1, 7, columnsOf));
+  // It has no scores that are added: no node has so many inputs.
+  attend(asNumbers(n, sum, n.in(3), 4, 2), 5, 8, 9);
+}
+
+void PackedAttention::attend(Value all, int mask, int past, int scores) {
   Value q = splitHeads(n, part(all, 0, hidden), heads),
         k = splitHeads(n, part(all, hidden, hidden), heads),
         v = splitHeads(n, part(all, 2 * hidden, valueHidden), heads);
@@ -186,17 +201,17 @@ void PackedAttention::run() {
   type = Emitter::typeOf(q);
   batch = Emitter::shapeOf(x)[0];
   queries = newKeys = Emitter::shapeOf(x)[1];
-  if (Value past = n.optional(4)) {
+  if (Value state = n.optional(past)) {
     // [2, batch, heads, length, width]: of keys and of values
-    Shape s(Emitter::shapeOf(past));
+    Shape s(Emitter::shapeOf(state));
     if (s.size() != 5 || s[0] != 2) {
       n.fail("'past' of [" + shapeToString(s) +
              "] is not [2, batch, heads, length, width]");
       return;
     }
     Shape half(ArrayRef<int64_t>(s).drop_front());
-    k = b.concat({b.reshape(b.sliceDim(past, 0, 0, 1), half), k}, 2);
-    v = b.concat({b.reshape(b.sliceDim(past, 0, 1, 1), half), v}, 2);
+    k = b.concat({b.reshape(b.sliceDim(state, 0, 0, 1), half), k}, 2);
+    v = b.concat({b.reshape(b.sliceDim(state, 0, 1, 1), half), v}, 2);
     if (!k || !v)
       return;
   }
@@ -211,8 +226,8 @@ void PackedAttention::run() {
       return (void)n.unsupported("'present' of keys and values of two widths");
     n.out(1, b.concat({asHalf(k), asHalf(v)}, 0));
   }
-  addMask(3, "mask_index");
-  addBias(5);
+  addMask(mask, "mask_index");
+  addBias(scores);
   n.out(0, Attention::run(q, k, v));
 }
 
@@ -310,6 +325,15 @@ static const OpEntry entries[] = {
       "output:T present_key?:T present_value?:T qk?:float",
       "num_heads!:int unidirectional:int mask_filter_value:float "
       "scale:float"}},
+    {"QAttention",
+     [](Node &n) { PackedAttention(n).runQuantised(); },
+     1,
+     {"input:TX=bytes weight:TW=bytes bias:S=float|float16 input_scale:S "
+      "weight_scale:S mask_index?:int32 input_zero_point?:TX "
+      "weight_zero_point?:TW past?:S",
+      "output:S present?:S",
+      "num_heads!:int unidirectional:int mask_filter_value:float scale:float "
+      "do_rotary:int past_present_share_buffer:int"}},
 };
 
 void ax::import::addContribAttention(OpTable &table) {

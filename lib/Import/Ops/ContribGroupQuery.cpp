@@ -30,6 +30,8 @@ private:
   Value append(int past, Value fresh);
   Value visible();
   Value withBias(Value seen);
+  bool hasSink() { return n.has(11) || n.intAttr("smooth_softmax", 0) == 1; }
+  Value addSink(Value mask);
 
   Node &n;
   Emitter &b;
@@ -51,22 +53,24 @@ bool GroupQuery::checkAttributes() {
     int64_t value;
   };
   for (Only only : {Only{"sliding_window_cache", 0}, Only{"qk_output", 0},
-                    Only{"causal", 1}, Only{"smooth_softmax", 0}})
-    // -1 says nothing of smooth_softmax.
-    if (int64_t value = n.intAttr(only.name, only.value);
-        std::max<int64_t>(value, 0) != only.value) {
+                    Only{"causal", 1}})
+    if (int64_t value = n.intAttr(only.name, only.value); value != only.value) {
       n.unsupported("attribute '" + only.name + "' is " + llvm::Twine(value));
       return false;
     }
+  if (n.intAttr("local_window_size", -1) == 0) {
+    n.fail("attribute 'local_window_size' is 0");
+    return false;
+  }
   for (llvm::StringRef name : {"k_quant_type", "v_quant_type"})
     if (n.stringAttr(name, "NONE") != "NONE") {
       n.unsupported("attribute '" + name + "' is " + n.stringAttr(name, ""));
       return false;
     }
   static constexpr llvm::StringLiteral others[] = {
-      "head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight"};
+      "k_scale", "v_scale", "q_norm_weight", "k_norm_weight"};
   for (auto [i, name] : llvm::enumerate(others))
-    if (n.has(static_cast<int>(11 + i))) {
+    if (n.has(static_cast<int>(12 + i))) {
       n.unsupported("input '" + name + "' is not supported");
       return false;
     }
@@ -187,6 +191,10 @@ void GroupQuery::rotateBoth() {
            llvm::Twine(batch) + ", " + llvm::Twine(length) + "] positions");
     return;
   }
+  // Of a prompt's the first alone counts; the others follow it.
+  if (n.has(9) && isPrompt && length > 0)
+    places = b.add(b.iota(DType::I64, {1, length}, 1),
+                   b.slice(places, {0, 0}, {1, 1}));
   auto [cosine, sine] = readAngles(n, 7, 8, places, Emitter::shapeOf(q)[3]);
   bool interleaved = n.intAttr("rotary_interleaved", 0);
   q = rotate(b, q, cosine, sine, interleaved);
@@ -220,10 +228,10 @@ Value GroupQuery::append(int input, Value fresh) {
 }
 
 /// Which keys a query sees, [batch or 1, 1, length, room]; null where what
-/// `causal` means says it.
+/// `causal` means says it, of these keys alone.
 Value GroupQuery::visible() {
   int64_t window = n.intAttr("local_window_size", -1);
-  if (isPrompt && room == length && window < 0)
+  if (isPrompt && room == length && window < 0 && !hasSink())
     return {};
   Value place = b.add(b.iota(DType::I64, {1, 1, length, 1}, 2),
                       b.reshape(before, {isPrompt ? 1 : batch, 1, 1, 1}));
@@ -253,10 +261,46 @@ Value GroupQuery::withBias(Value seen) {
   return seen ? b.select(seen, bias, b.like(bias, -INFINITY)) : bias;
 }
 
+/// Appends a key of zeros, whose value is zeros and whose score is the head's
+/// sink, or 0: it takes its share of what is given to keys. Returns the mask
+/// with a column for it.
+Value GroupQuery::addSink(Value mask) {
+  if (!mask)
+    return {};
+  DType type = Emitter::typeOf(q);
+  if (Emitter::typeOf(mask) == DType::Bool)
+    mask = b.select(mask, b.scalar(type, 0), b.scalar(type, -INFINITY));
+  Value sink = b.scalar(type, 0);
+  if (Value given = n.optional(11)) {
+    if (Emitter::shapeOf(given) != ArrayRef<int64_t>({heads}))
+      return n.fail("'head_sink' of [" +
+                    shapeToString(Emitter::shapeOf(given)) + "] for " +
+                    llvm::Twine(heads) + " heads");
+    sink = b.reshape(given, {1, heads, 1, 1});
+  }
+  if (!mask || !sink)
+    return {};
+  Shape all(Emitter::shapeOf(mask));
+  if (n.has(11))
+    all[1] = heads;
+  mask = b.broadcast(mask, all);
+  all[3] = 1;
+  mask = b.concat({mask, b.broadcast(sink, all)}, 3);
+  auto withZeros = [&](Value x) {
+    return b.pad(x, {0, 0, 0, 0}, {0, 0, 1, 0}, PadMode::constant,
+                 b.like(x, 0));
+  };
+  k = withZeros(k);
+  v = withZeros(v);
+  return mask;
+}
+
 void GroupQuery::run() {
   if (!checkAttributes() || !readOperands() || !readPast() || !readLengths())
     return;
   rotateBoth();
+  if (n.failed())
+    return;
   k = append(3, k);
   v = append(4, v);
   if (!q || !k || !v)
@@ -271,6 +315,10 @@ void GroupQuery::run() {
   Value seen = visible();
   options.causal = !seen;
   Value mask = withBias(seen);
+  if (hasSink())
+    mask = addSink(mask);
+  if (n.failed())
+    return;
   n.out(0, mergeHeads(b, b.attention(q, k, v, mask, options)));
 }
 

@@ -8,9 +8,8 @@
 using namespace ax;
 using namespace ax::import;
 
-/// sum scaleA scaleB + bias, in the type of the scales. The scale of B may be
-/// one of each column.
-static Value asNumbers(Node &n, Value sum, Value scaleA, int scaleB, int bias) {
+Value ax::import::asNumbers(Node &n, Value sum, Value scaleA, int scaleB,
+                            int bias) {
   Value b = n.in(scaleB);
   if (!sum || !scaleA || !b)
     return {};

@@ -31,6 +31,9 @@ static Value single(Node &n, int i) {
 /// The number for which operand `i` stands; its scale and zero point are the
 /// next two inputs.
 static Value numberOf(Node &n, int i) {
+  // Of any number of inputs, none is asked for.
+  if (!n.in(i) || !n.in(i + 1))
+    return {};
   return dequantize(n, n.in(i), single(n, i + 1), single(n, i + 2));
 }
 
