@@ -9,8 +9,8 @@ namespace ax {
 
 /// Attribute of a result that is the new value of what a state observed
 /// (running means) and has its name: i64, of how many equal parts of the batch
-/// it sums up what each alone gives; 0 where nothing of the batch is in it. Gone
-/// after ax-add-optimizer.
+/// it sums up what each alone gives; 0 where nothing of the batch is in it.
+/// Gone after ax-add-optimizer.
 inline constexpr llvm::StringLiteral kStatistic = "ax.statistic";
 
 /// Attribute of a result of a program: a ResultRoleAttr, what training takes it

@@ -185,8 +185,8 @@ public:
   /// Allocates memory of this rank's device that operations use in every step:
   /// as the device does, or of a kind that a backend reaches with fewer copies.
   /// With errors of Device::allocate.
-  virtual llvm::Expected<std::unique_ptr<DeviceMemory>>
-  allocate(Device &device, int64_t bytes);
+  virtual llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(Device &device,
+                                                                 int64_t bytes);
 
   /// Makes every rank's waits fail with `reason`. The first call decides. May
   /// be called from any thread.
