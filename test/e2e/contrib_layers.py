@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 
-from _contrib import Case, compare, refuse
+from _contrib import Case, compare, difference, model_of, ours
 from _operator_case import random
+from cases import Failed
 
 
 def activations():
@@ -117,10 +118,28 @@ def embeddings():
                    mask_index_type=0, epsilon=1e-5)
 
 
+def ofGpus():
+    """Those that onnxruntime has on GPUs only, by their definitions."""
+    x, skip, w = random((2, 3, 8)), random((2, 3, 8), seed=1), random((8, 4))
+    bias, columns = random((8,)), random((4,), seed=2)
+    made = [Case("BiasAdd", x, bias, skip), Case("GemmFastGelu", x, w, columns),
+            Case("GemmFastGelu", x, w, None, known=[1])]
+    got = ours(model_of(made), {name: value for n, case in enumerate(made)
+                                for name, value in case.feeds(f"n{n}_").items()})
+
+    def gelu(y):
+        return y / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y ** 3)))
+    wanted = x + bias + skip, gelu(x @ w + columns), gelu(x @ w)
+    for n, (case, want) in enumerate(zip(made, wanted)):
+        if found := difference(got[f"n{n}_o0"], want.astype(np.float32), 2e-5, 0):
+            raise Failed(f"{case.name}: {found}")
+
+
 GROUPS = activations, products, gemms, convolutions, norms, embeddings
 
 
 def cases(every):
+    yield "of GPUs", ofGpus
     for group in GROUPS:
         yield group.__name__, lambda group=group: compare(list(group()))
     for opset in 11, 16, 17:
