@@ -9,7 +9,7 @@ using namespace ax;
 using namespace ax::import;
 
 /// The sum over parts of `fresh`, each times its weight, of the shape `shape`.
-static Value weighted(Emitter &b, Value fresh, ArrayRef<float> weights,
+static Value weighted(Emitter &b, Value fresh, ArrayRef<double> weights,
                       Shape shape) {
   if (weights.size() == 1)
     return b.mul(b.reshape(fresh, shape), weights.front());
@@ -17,7 +17,7 @@ static Value weighted(Emitter &b, Value fresh, ArrayRef<float> weights,
   Shape column(shape.size(), 1);
   column[0] = shape[0];
   Value factors =
-      b.cast(b.constant(HostTensor::fromValues<float>(column, weights)),
+      b.cast(b.constant(HostTensor::fromValues<double>(column, weights)),
              Emitter::typeOf(fresh));
   return b.reduce(ReduceOpKind::sum, b.mul(b.reshape(fresh, shape), factors),
                   {0}, /*keepDims=*/false);
@@ -25,13 +25,12 @@ static Value weighted(Emitter &b, Value fresh, ArrayRef<float> weights,
 
 Value ax::import::runOver(Emitter &b, Value old, ArrayRef<Observation> calls,
                           int64_t numParts) {
-  std::vector<std::vector<float>> weights(calls.size(),
-                                          std::vector<float>(numParts));
+  std::vector<std::vector<double>> weights(calls.size(),
+                                           std::vector<double>(numParts));
   double left = 1;
   for (int64_t part = numParts; part-- > 0;)
     for (size_t call = calls.size(); call-- > 0;) {
-      weights[call][part] =
-          static_cast<float>((1 - calls[call].momentum) * left);
+      weights[call][part] = (1 - calls[call].momentum) * left;
       left *= calls[call].momentum;
     }
   // Parts of a batch have parts of what is added, but all of what was there.
