@@ -138,6 +138,15 @@ def compare(cases, *flags, opset=17):
         raise Failed("\n".join(wrong))
 
 
+def compared(groups):
+    """Tests: each group of cases on one rank, and all of them on two."""
+    for group in groups:
+        yield group.__name__, lambda group=group: compare(list(group()))
+    for flags in ["--tp=2"], ["--dp=2"]:
+        yield f"all, {flags[0]}", lambda flags=flags: compare(
+            [case for group in groups for case in group()], *flags)
+
+
 def refuse(case, message, code, opset=17):
     """axopt on one node, which it does not take."""
     with scratch() as folder:

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from _contrib import Case, compare
+from _contrib import Case, compared
 from _operator_case import random
 
 B, S, N, H = 2, 5, 2, 8
@@ -181,8 +181,4 @@ GROUPS = (packed, separate, rotary, prompts, generation, positions, biased,
 
 
 def cases(every):
-    for group in GROUPS:
-        yield group.__name__, lambda group=group: compare(list(group()))
-    for flags in ["--tp=2"], ["--dp=2"]:
-        yield f"all, {flags[0]}", lambda flags=flags: compare(
-            [case for group in GROUPS for case in group()], *flags)
+    return compared(GROUPS)

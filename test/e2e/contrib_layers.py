@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from _contrib import Case, compare, difference, model_of, ours
+from _contrib import Case, compare, compared, difference, model_of, ours
 from _operator_case import random
 from cases import Failed
 
@@ -140,11 +140,7 @@ GROUPS = activations, products, gemms, convolutions, norms, embeddings
 
 def cases(every):
     yield "of GPUs", ofGpus
-    for group in GROUPS:
-        yield group.__name__, lambda group=group: compare(list(group()))
+    yield from compared(GROUPS)
     for opset in 11, 16, 17:
         yield f"own domain, {opset}", lambda opset=opset: compare(
             list(own_domain()), opset=opset)
-    for flags in ["--tp=2"], ["--dp=2"]:
-        yield f"all, {flags[0]}", lambda flags=flags: compare(
-            [case for group in GROUPS for case in group()], *flags)

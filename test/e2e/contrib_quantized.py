@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from _contrib import Case, compare
+from _contrib import Case, compared
 from _operator_case import random
 
 KINDS = np.uint8, np.int8
@@ -170,8 +170,4 @@ GROUPS = (pairs, elements, softmaxes, pools, concatenations, products,
 
 
 def cases(every):
-    for group in GROUPS:
-        yield group.__name__, lambda group=group: compare(list(group()))
-    for flags in ["--tp=2"], ["--dp=2"]:
-        yield f"all, {flags[0]}", lambda flags=flags: compare(
-            [case for group in GROUPS for case in group()], *flags)
+    return compared(GROUPS)
