@@ -30,6 +30,9 @@ std::vector<std::unique_ptr<Pass>>
 stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   std::vector<std::unique_ptr<Pass>> passes;
   bool gpu = target.has_value(), float8 = gpu && hasFloat8Products(*target);
+  // As much as stays in the cache next to a processor, or in that of a GPU.
+  constexpr int64_t cacheBytes = 1 << 21, gpuCacheBytes = 1 << 25;
+  passes.push_back(createComposeProducts({gpu ? gpuCacheBytes : cacheBytes}));
   if (gpu) {
     passes.push_back(createComposeAttention(attentionFor(*target)));
     passes.push_back(createComposeChecks());
@@ -62,6 +65,7 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   }
   passes.push_back(createFuse({separateKernels, gpu}));
   passes.push_back(createMarkInPlace());
+  passes.push_back(createReadParts());
   passes.push_back(createPlaceBuffers());
   return passes;
 }

@@ -93,7 +93,7 @@ private:
       pieceOf[argument] = addPiece(
           {std::nullopt, llvm::is_contained(spent, argument.getArgNumber())});
     for (int64_t number : stage.getDirect())
-      if (Operation *maker = makerOfWhole(number))
+      if (makerOfWhole(number))
         resultOf.try_emplace(baseOf(number), number);
     llvm::DenseMap<Value, int64_t> stores;
     for (int64_t i = stage.getFirstStored(); i < numResults(); ++i)

@@ -32,6 +32,9 @@ using namespace ax;
 /// they are made of: as many as f32 has of 8-bit integers. More memory than
 /// that is not to be had by saying nothing.
 static constexpr int64_t maxGrowth = 4;
+/// What it does not pay to prepare as a whole is made in passing, where it is
+/// read. What that is made of stays as it is then, unless that is work.
+static constexpr int64_t maxGrowthOfPart = 1;
 /// What takes no more memory is prepared whatever it is made of.
 static constexpr int64_t smallBytes = 1 << 20;
 /// Statistics of weights may be gathered, weights are not.
@@ -62,10 +65,12 @@ private:
   bool isFixed(Value value) const {
     return fixed.contains(value.getDefiningOp());
   }
-  void want(Value value);
-  bool isWorthwhile(Value value) const;
+  void want(Value value, int64_t growth = maxGrowth);
+  bool isWorthwhile(Value value, int64_t growth) const;
   bool canHold(Value value) const;
+  bool isMadeInPassing(Value value) const;
   bool isLookedUp(Value value) const;
+  bool isReadOnce(Value value) const;
   void collect();
 
   Block &block;
@@ -114,11 +119,27 @@ bool Chooser::canHold(Value value) const {
   return getLayout(tensorType(value), mesh).partial.empty();
 }
 
-/// It is made element by element, and only a few of these are taken: a lookup
-/// does so in passing, and needs no other table.
-bool Chooser::isLookedUp(Value value) const {
+/// Element by element, of views of weights.
+bool Chooser::isMadeInPassing(Value value) const {
+  llvm::SetVector<Value> behind;
+  behind.insert(value);
+  for (size_t i = 0; i < behind.size(); ++i) {
+    Operation *op = behind[i].getDefiningOp();
+    if (isSource(op))
+      continue;
+    if (!isElementwise(op) && !isFree(op))
+      return false;
+    behind.insert(op->operand_begin(), op->operand_end());
+  }
+  return true;
+}
+
+/// Whether each reader of the value, which may read it through views, is one
+/// that `suits`, and there is one.
+static bool haveReaders(Value value, const llvm::DenseSet<Operation *> &fixed,
+                        llvm::function_ref<bool(OpOperand &)> suits) {
   SmallVector<Value> views{value};
-  bool isLookup = false;
+  bool any = false;
   while (!views.empty())
     for (OpOperand &use : views.pop_back_val().getUses()) {
       Operation *user = use.getOwner();
@@ -127,24 +148,43 @@ bool Chooser::isLookedUp(Value value) const {
           llvm::append_range(views, user->getResults());
         continue;
       }
-      auto gather = dyn_cast<GatherOp>(user);
-      if (!gather || use.getOperandNumber() != 0 ||
-          bytesOf(gather.getResult()) >= bytesOf(value))
+      if (!suits(use))
         return false;
-      isLookup = true;
+      any = true;
     }
-  if (!isLookup)
-    return false;
-  for (Operation *op = value.getDefiningOp(); !isSource(op);) {
-    if (!isElementwise(op) && !isFree(op))
-      return false;
-    op = op->getOperand(0).getDefiningOp();
-  }
-  return true;
+  return any;
+}
+
+/// Only a few elements are taken: a lookup makes them in passing, and needs no
+/// other table.
+bool Chooser::isLookedUp(Value value) const {
+  return haveReaders(value, fixed,
+                     [&](OpOperand &use) {
+                       auto gather = dyn_cast<GatherOp>(use.getOwner());
+                       return gather && use.getOperandNumber() == 0 &&
+                              bytesOf(gather.getResult()) < bytesOf(value);
+                     }) &&
+         isMadeInPassing(value);
+}
+
+/// Each element is multiplied once, with one row: a kernel does so in passing,
+/// and reads what the weight is made of.
+bool Chooser::isReadOnce(Value value) const {
+  return haveReaders(value, fixed,
+                     [&](OpOperand &use) {
+                       auto linear = dyn_cast<LinearOp>(use.getOwner());
+                       if (!linear || use.getOperandNumber() != 1)
+                         return false;
+                       std::vector<int64_t> x =
+                           cost::localShape(tensorType(linear.getX()), mesh);
+                       x.pop_back();
+                       return llvm::product_of(x) == 1;
+                     }) &&
+         isMadeInPassing(value);
 }
 
 /// Whether it is made of weights, and takes not much more memory than they do.
-bool Chooser::isWorthwhile(Value value) const {
+bool Chooser::isWorthwhile(Value value, int64_t growth) const {
   llvm::SetVector<Value> behind;
   behind.insert(value);
   int64_t bytes = 0;
@@ -161,7 +201,7 @@ bool Chooser::isWorthwhile(Value value) const {
     isOfWeights |= !constant || bytesOf(behind[i]) > maxNumberBytes;
   }
   int64_t needed = bytesOf(value);
-  return isOfWeights && (needed <= smallBytes || needed <= maxGrowth * bytes);
+  return isOfWeights && (needed <= smallBytes || needed <= growth * bytes);
 }
 
 /// Indices that are known are not checked when they are used.
@@ -173,7 +213,7 @@ static bool isIndex(Value value) {
 }
 
 /// `value`, or else as much of what it is made of as there is to gain.
-void Chooser::want(Value value) {
+void Chooser::want(Value value, int64_t growth) {
   Value origin = originOf(value);
   if (!seen.insert(origin).second)
     return;
@@ -181,12 +221,16 @@ void Chooser::want(Value value) {
   if (isSource(op) || op->getNumOperands() == 0 || isIndex(value) ||
       isLookedUp(origin))
     return;
-  if (canHold(origin) && isWorthwhile(origin)) {
+  bool grows = !isWorthwhile(origin, maxGrowthOfPart);
+  if (canHold(origin) && isWorthwhile(origin, growth) &&
+      !(grows && isReadOnce(origin))) {
     wanted.insert(origin);
     return;
   }
   for (Value operand : op->getOperands())
-    want(operand);
+    want(operand, isElementwise(originOf(operand).getDefiningOp())
+                      ? maxGrowthOfPart
+                      : maxGrowth);
 }
 
 void Chooser::collect() {

@@ -78,8 +78,10 @@ class Graph:
             [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)
              for output in self.outputs],
             self.weights)
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        domains = {node.domain for node in self.nodes} - {""}
+        model = helper.make_model(graph, ir_version=8, opset_imports=[
+            helper.make_opsetid("", opset),
+            *(helper.make_opsetid(domain, 1) for domain in sorted(domains))])
         # An output must have a shape.
         model = onnx.shape_inference.infer_shapes(model)
         onnx.save(model, path, save_as_external_data=True,

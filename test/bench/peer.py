@@ -26,6 +26,9 @@ def onnxruntime(model, threads, dims={}, feeds=None):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    # Else it multiplies weights of a few bits with 8 bits of its inputs.
+    options.add_session_config_entry(
+        "session.qdq_matmulnbits_accuracy_level", "1")
     session = onnxruntime.InferenceSession(
         model, options, providers=["CPUExecutionProvider"])
     types = {"tensor(int64)": np.int64, "tensor(float)": np.float32}

@@ -40,6 +40,15 @@ def products():
     yield product(6, 64, 32, 4, None, accuracy_level=1)
 
 
+def largeProducts():
+    """Of weights that are several parts as floats."""
+    for count in 1, 3:
+        yield product(1040, 640, 32, 4, "packed", shape=(1, count), bias=True)
+        yield product(1030, 648, 16, 4, None, shape=(count,))
+        yield product(1040, 640, 32, 8, "packed", shape=(count,))
+        yield product(1040, 640, 32, 2, "packed", shape=(count,))
+
+
 def tables():
     for bits, zeros in itertools.product((4, 8), (0, 1)):
         columns, block = 64, 16
@@ -52,7 +61,7 @@ def tables():
                        known=[0, 2, 3], bits=bits, block_size=block)
 
 
-GROUPS = products, tables
+GROUPS = products, largeProducts, tables
 
 
 def cases(every):

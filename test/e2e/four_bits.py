@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Weights of ONNX's types of four bits, beside onnxruntime."""
 import pathlib
+import re
 
 import numpy as np
 import onnx
@@ -27,8 +28,8 @@ def numbers(kind, shape, name, raw=True, seed=0):
 
 
 def product(kind, rows, columns, block=0, axis=1, zeros=True, raw=True,
-            constant=False):
-    """x W^T, where W [rows, columns] is dequantised."""
+            constant=False, samples=4, transposed=True):
+    """x W^T, or x W, where W [rows, columns] is dequantised."""
     random = np.random.default_rng(1)
     shape = [rows, columns]
     if block:
@@ -50,19 +51,21 @@ def product(kind, rows, columns, block=0, axis=1, zeros=True, raw=True,
     graph.node.extend([
         helper.make_node("DequantizeLinear", ["w", "s"] + ["z"] * zeros, ["f"],
                          axis=axis, block_size=block),
-        helper.make_node("Transpose", ["f"], ["t"], perm=[1, 0]),
-        helper.make_node("MatMul", ["x", "t"], ["y"])])
+        *([helper.make_node("Transpose", ["f"], ["t"], perm=[1, 0])]
+          if transposed else []),
+        helper.make_node("MatMul", ["x", "t" if transposed else "f"], ["y"])])
     graph.input.append(helper.make_tensor_value_info(
-        "x", TensorProto.FLOAT, [4, columns]))
+        "x", TensorProto.FLOAT, [samples, columns if transposed else rows]))
     graph.output.append(onnx.ValueInfoProto(name="y"))
     return helper.make_model(graph, ir_version=10, opset_imports=[
         helper.make_opsetid("", 21)])
 
 
 def compare(model):
-    columns = model.graph.input[0].type.tensor_type.shape.dim[1].dim_value
+    shape = [dim.dim_value
+             for dim in model.graph.input[0].type.tensor_type.shape.dim]
     feeds = {"x": np.random.default_rng(0).standard_normal(
-        [4, columns]).astype(np.float32)}
+        shape).astype(np.float32)}
     wanted = byOnnxruntime(model, feeds)["y"]
     for flags in [], ["--tp=2"]:
         if found := difference(ours(model, feeds, *flags)["y"], wanted, 5e-5,
@@ -90,15 +93,25 @@ def external(kind, columns):
 
 
 def loaded():
-    """Large weights stay in their file, as they are, and are unpacked once."""
-    with scratch() as folder:
-        path = pathlib.Path(folder) / "model.onnx"
-        plan = pathlib.Path(folder) / "plan.mlir"
-        onnx.save(product(TensorProto.INT4, 64, 64, block=16), path)
-        run(tool("axopt"), path, "--quiet", "-o", plan)
-        text = plan.read_text()
+    """Weights stay in their file, as they are. Small ones are unpacked once, of
+    large ones a part at a time."""
+    def planned(size):
+        with scratch() as folder:
+            path = pathlib.Path(folder) / "model.onnx"
+            plan = pathlib.Path(folder) / "plan.mlir"
+            onnx.save(product(TensorProto.INT4, size, size, block=16), path)
+            done = run(tool("axopt"), path, "-o", plan)
+            return plan.read_text(), done.stdout + done.stderr
+    text, _ = planned(64)
     main, _, prepare = text.partition("ax.program @prepare")
     assert "ax.load @w " in prepare and "ax.load @w " not in main, text
+    text, summary = planned(2048)
+    assert "ax.load @w " in text and "@w.prepared" not in text, text
+    # 2 MiB of numbers, 1 MiB of scales, and zero points of 0.1 MiB; floats would
+    # take 16 MiB.
+    (memory,) = re.findall(r"weights ([\d.]+) MiB, activations ([\d.]+) MiB",
+                           summary)
+    assert float(memory[0]) < 3.3 and float(memory[1]) < 3.3, summary
 
 
 def cast():
@@ -153,6 +166,12 @@ def cases(every):
                product(kind, 64, 48, block=16, axis=0, zeros=False))
         yield f"{name}, odd", compare, product(kind, 65, 49)
         yield f"{name}, nodes", compare, product(kind, 64, 48, constant=True)
+        for samples in 1, 3:
+            yield (f"{name}, large, {samples}", compare,
+                   product(kind, 1040, 640, block=32, samples=samples))
+            yield (f"{name}, x W, {samples}", compare,
+                   product(kind, 640, 1040, block=32, axis=0, samples=samples,
+                           transposed=False))
         for columns in 32, 1024:
             yield f"{name}, file, {columns}", external, kind, columns
     yield "cast", cast

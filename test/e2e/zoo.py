@@ -20,8 +20,12 @@ def agrees(name):
         network = NETWORKS[name](True)
         network.save(model)
         feeds = network.feeds()
+        options = onnxruntime.SessionOptions()
+        # Else inputs of quantised weights are rounded.
+        options.add_session_config_entry(
+            "session.qdq_matmulnbits_accuracy_level", "1")
         session = onnxruntime.InferenceSession(
-            model, providers=["CPUExecutionProvider"])
+            model, options, providers=["CPUExecutionProvider"])
         names = [output.name for output in session.get_outputs()]
         np.savez(f"{folder}/x.npz", **feeds)
         np.savez(f"{folder}/y.npz", **dict(zip(names, session.run(None, feeds))))

@@ -72,6 +72,22 @@ def ComposePools : Pass<"axl-compose-pools"> {
   }];
 }
 
+def ComposeProducts : Pass<"axl-compose-products"> {
+  let summary = "Weights that are made in passing are not in memory as a whole";
+  let description = [{
+    Of products with a matrix that the stage makes, element by element, of at most half
+    its bytes: numbers of a few bits that have a scale. That of one row becomes a sum,
+    of which a kernel makes one from what the matrix is made of. Of more rows, where
+    rows of the matrix are columns of the result (`transpose_w`), it becomes products
+    with parts of it, one after another in the same memory: of `part-bytes`, or all at
+    once where that is 0. A matrix that does not come apart so stays.
+  }];
+  let options = [
+    Option<"partBytes", "part-bytes", "int64_t", "0",
+           "Bytes of a matrix that are made at a time; 0: all">
+  ];
+}
+
 def ComposeTopK : Pass<"axl-compose-top-k"> {
   let summary = "The largest elements are found by comparisons and sums";
   let description = [{
@@ -284,6 +300,16 @@ def MarkInPlace : Pass<"axl-mark-in-place"> {
   let description = [{
     Of a state, or of a sum over micro-batches: if nothing reads the old value
     later, and the kernel reads of it only the element that it is about to write.
+  }];
+}
+
+def ReadParts : Pass<"axl-read-parts"> {
+  let summary = "Kernels are given parts of tensors";
+  let description = [{
+    Where a kernel reads an operand through a slice alone, and that is in one piece
+    and begins at a multiple of 64 bytes, it is given that piece: kernels that do the
+    same with different parts are equal then. What a kernel writes in place is its
+    operand as a whole.
   }];
 }
 

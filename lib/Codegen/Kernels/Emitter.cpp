@@ -227,7 +227,7 @@ Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, ValueRange carried,
     return Values(carried);
   if (nestDepth++ > 0) {
     neighbours[wholeNest->plan].hasLoops = true;
-    Values results = emitLoops(nest, 0, carried, body);
+    Values results = emitLoops(nest, 0, carried, body, combining);
     --nestDepth;
     return results;
   }
@@ -238,7 +238,7 @@ Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, ValueRange carried,
   // Points of a tile have been dealt out.
   Values results = nests.group.isMany() && !nests.outer.tile()
                        ? dealOut(nest, carried, body, combining)
-                       : emitLoops(nest, 0, carried, body);
+                       : emitLoops(nest, 0, carried, body, combining);
   wholeNest = nullptr;
   --nestDepth;
   writer.closePlace(anchors.pop_back_val());
@@ -251,7 +251,7 @@ Emitter::Values Emitter::dealOut(IndexSpace::Nest &nest, ValueRange carried,
                                  Body body, ReduceOp combining) {
   // All know what a single point gives, but one of them stores it.
   if (nest.plan->numPoints() == 1 && combining)
-    return emitLoops(nest, 0, carried, body);
+    return emitLoops(nest, 0, carried, body, {});
   SmallVector<Turns, 2> turns = turnsOf(nest);
   if (!combining) {
     for (const Turns &some : turns)
@@ -285,14 +285,25 @@ Emitter::Values Emitter::dealOut(IndexSpace::Nest &nest, ValueRange carried,
 }
 
 Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, unsigned group,
-                                   ValueRange carried, Body body) {
+                                   ValueRange carried, Body body,
+                                   ReduceOp combining) {
   auto groups = nest.plan->groups();
   if (group == groups.size())
     return emitLanes(nest, carried, body);
   auto [first, last] = groups[group];
   int64_t size = nest.plan->sizeOf(groups[group]);
   if (size == 1)
-    return emitLoops(nest, group + 1, carried, body);
+    return emitLoops(nest, group + 1, carried, body, combining);
+  // What a vectorised loop sums up is one number at its end. Were it to begin
+  // with the number of the loop before, no two of them would overlap.
+  bool isWithin = nest.plan->sizeOf({0, first}) > 1;
+  if (combining && isWithin && group + 1 == groups.size() &&
+      nests.dealing == Dealing::Pieces) {
+    Type type = tensorType(combining.getOperand()).getElementType();
+    ReduceOpKind kind = combining.getKind();
+    Values part = emitLoops(nest, group, writer.neutral(kind, type), body, {});
+    return {writer.combine(kind, carried.front(), part.front(), type)};
+  }
 
   SmallVector<int64_t> ends;
   if (nest.canCut)
@@ -310,7 +321,7 @@ Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, unsigned group,
       space.setRange(nest, first, start, end - 1);
     if (end - start == 1) {
       bind(writer.number(start));
-      results = emitLoops(nest, group + 1, results, body);
+      results = emitLoops(nest, group + 1, results, body, combining);
     } else {
       bool isTiled = nests.tiledSize && &nest == resultNest &&
                      group + 1 == groups.size() && ends.size() == 1;
@@ -319,7 +330,7 @@ Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, unsigned group,
       results =
           writer.loop(from, to, results, [&](Value counter, ValueRange values) {
             bind(counter);
-            return emitLoops(nest, group + 1, values, body);
+            return emitLoops(nest, group + 1, values, body, combining);
           });
     }
     start = end;
@@ -401,9 +412,9 @@ Emitter::emitLoop(Operation *op, NestRole role, int64_t size,
                   function_ref<Values(const IndexExpr &, ValueRange)> body) {
   IndexSpace::Nest nest =
       space.addNest(getPlan(op, static_cast<int>(role), size), false);
-  return emitLoops(nest, 0, carried, [&](ValueRange values) {
-    return body(space.linear(nest), values);
-  });
+  return emitLoops(
+      nest, 0, carried,
+      [&](ValueRange values) { return body(space.linear(nest), values); }, {});
 }
 
 void Emitter::emitTogether(Operation *op, NestRole role, int64_t size,
@@ -418,7 +429,7 @@ void Emitter::emitTogether(Operation *op, NestRole role, int64_t size,
   if (nests.group.isMany())
     dealOut(nest, {}, point, {});
   else
-    emitLoops(nest, 0, {}, point);
+    emitLoops(nest, 0, {}, point, {});
 }
 
 Value Emitter::loadElement(Value base, const IndexExpr &offset, Type type) {

@@ -143,7 +143,7 @@ private:
   Values emitLoops(IndexSpace::Nest &nest, mlir::ValueRange carried, Body body,
                    ReduceOp combining = {});
   Values emitLoops(IndexSpace::Nest &nest, unsigned group,
-                   mlir::ValueRange carried, Body body);
+                   mlir::ValueRange carried, Body body, ReduceOp combining);
   int64_t togetherOf(const IndexSpace::Nest &nest, const Turns &turns) const;
   Values dealOut(IndexSpace::Nest &nest, mlir::ValueRange carried, Body body,
                  ReduceOp combining);

@@ -280,6 +280,31 @@ private:
     return product > 1;
   }
 
+  /// A loop of two or three points leaves LLVM nothing to vectorise: they
+  /// become lanes, and the loop around them the innermost. Where each of its
+  /// points reads its own number, or writes its own, it does not matter when
+  /// lanes store.
+  bool makeLanesOfPairs() {
+    constexpr int64_t fewPoints = 3, manyPoints = 8;
+    bool isMore = false;
+    for (auto &[key, plan] : nests.inner) {
+      Operation &op =
+          *std::next(fusion.getBody().front().begin(), std::get<0>(key));
+      if (&op != yield && !isa<ReduceOp>(op))
+        continue;
+      auto groups = plan.groups();
+      llvm::erase_if(groups,
+                     [&](auto &group) { return plan.sizeOf(group) == 1; });
+      if (plan.numLanes() > 1 || groups.size() < 2)
+        continue;
+      int64_t last = plan.sizeOf(groups.back());
+      if (last <= fewPoints &&
+          plan.sizeOf(groups[groups.size() - 2]) >= manyPoints)
+        isMore |= plan.makeLanes(last);
+    }
+    return isMore;
+  }
+
   bool isSettled() {
     DraftWriter draft;
     Emitter emitter(fusion, nests, draft);
@@ -299,8 +324,9 @@ private:
     nests.tiledSize = emitter.getWantedTiledSize();
     if (nests.tiledSize != before)
       return false;
-    return nests.dealing == Dealing::Pieces ||
-           !(emitter.makeLanes() || emitter.makeTile());
+    if (nests.dealing == Dealing::Pieces)
+      return !makeLanesOfPairs();
+    return !(emitter.makeLanes() || emitter.makeTile());
   }
 
   FusionOp fusion;

@@ -1,8 +1,8 @@
 //===- ContribBits.cpp - Weights of a few bits ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// They become floats before they are multiplied with: once, when a plan
-// prepares its weights, or, of a table, those rows that are read.
+// They become floats where they are multiplied with, or, of a table, those rows
+// that are read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,21 +17,19 @@ Value ax::import::unpackBits(Emitter &b, Value bytes, int64_t bits, int64_t n) {
     return {};
   Shape column(Emitter::shapeOf(bytes)), all(column);
   column.push_back(1);
-  std::vector<Value> parts;
-  for (int64_t shift = 0; shift < 8; shift += bits) {
-    Value part = bytes;
-    if (shift > 0)
-      part = b.binary(BinaryKind::shr, part,
-                      b.like(part, static_cast<double>(shift)));
-    if (shift + bits < 8)
-      part = b.binary(BinaryKind::bit_and, part,
-                      b.like(part, static_cast<double>((1 << bits) - 1)));
-    parts.push_back(b.reshape(part, column));
+  std::vector<uint8_t> shifts;
+  for (int64_t shift = 0; shift < 8; shift += bits)
+    shifts.push_back(static_cast<uint8_t>(shift));
+  Value y = bytes;
+  if (int64_t count = shifts.size(); count > 1) {
+    y = b.binary(BinaryKind::shr, b.reshape(bytes, column),
+                 b.constant(HostTensor::fromValues<uint8_t>({count}, shifts)));
+    y = b.binary(BinaryKind::bit_and, y,
+                 b.like(y, static_cast<double>((1 << bits) - 1)));
+    all.back() *= count;
   }
-  all.back() *= 8 / bits;
-  Value y =
-      b.reshape(b.concat(parts, static_cast<int64_t>(column.size()) - 1), all);
-  return b.sliceDim(y, static_cast<int64_t>(all.size()) - 1, 0, n);
+  return b.sliceDim(b.reshape(y, all), static_cast<int64_t>(all.size()) - 1, 0,
+                    n);
 }
 
 Value ax::import::unpackFourBits(Emitter &b, Value bytes,

@@ -74,3 +74,26 @@ axl.stage @blocks(%x: tensor<1000x16xf32>) {
   } : (tensor<1000x16xf32>) -> tensor<16xf32>
   axl.yield %0 : tensor<16xf32>
 }
+
+// -----
+
+// Two numbers in a byte are lanes, so that the innermost loop is over bytes; the
+// sum of each block of 32 begins anew, for its scale does.
+// CHECK-LABEL: @pairs
+// CHECK: nests ["48 iterations: 48", "result 0: once"]
+// CHECK: ax.reduce sum {{.*}}{axl.nests = ["elements: 2 16 <2>"]}
+axl.stage @pairs(%x: tensor<1x64xf32>, %b: tensor<48x32x1xui8>, %s: tensor<48x2x1xf32>) {
+  %0 = axl.fusion(%x, %b, %s) {
+  ^bb0(%r: tensor<1x64xf32>, %c: tensor<48x32x1xui8>, %t: tensor<48x2x1xf32>):
+    %shifts = ax.constant dense<[0, 4]> : tensor<2xui8> -> tensor<2xui8>
+    %h = ax.binary shr %c, %shifts : tensor<48x32x1xui8>, tensor<2xui8> -> tensor<48x32x2xui8>
+    %g = ax.reshape %h : tensor<48x32x2xui8> -> tensor<48x2x32xui8>
+    %f = ax.cast %g : tensor<48x2x32xui8> -> tensor<48x2x32xf32>
+    %v = ax.binary mul %f, %t : tensor<48x2x32xf32>, tensor<48x2x1xf32> -> tensor<48x2x32xf32>
+    %w = ax.reshape %v : tensor<48x2x32xf32> -> tensor<48x64xf32>
+    %p = ax.binary mul %w, %r : tensor<48x64xf32>, tensor<1x64xf32> -> tensor<48x64xf32>
+    %y = ax.reduce sum %p dims [1] : tensor<48x64xf32> -> tensor<48xf32>
+    axl.yield %y : tensor<48xf32>
+  } : (tensor<1x64xf32>, tensor<48x32x1xui8>, tensor<48x2x1xf32>) -> tensor<48xf32>
+  axl.yield %0 : tensor<48xf32>
+}

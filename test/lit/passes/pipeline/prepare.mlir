@@ -39,28 +39,33 @@ ax.plan @weights version 1 {
 
 // -----
 
-// Numbers of 8 bits become f32 once, but not where only rows are looked up;
-// and not f64: they are as large as they may be before that.
+// Numbers of 8 bits become f32 once, but not where only rows are looked up, or all
+// are multiplied with one row; and not f64, which would be eight times as large:
+// they stay as they are then.
 
 // CHECK-LABEL: ax.plan @quantized version 2
 // CHECK: ax.state @w.prepared : tensor<1024x1024xf32> stages [0] {prepared}
-// CHECK: ax.state @v.prepared : tensor<1024x1024xi32> stages [0] {prepared}
+// CHECK-NOT: {prepared}
 // CHECK: ax.program @main
 // CHECK: ax.load @w.prepared : tensor<1024x1024xf32>
-// CHECK: ax.load @v.prepared : tensor<1024x1024xi32>
+// CHECK: ax.load @v : tensor<1024x1024xi8>
 // CHECK-NEXT: ax.cast
 // CHECK: %[[E:.*]] = ax.load @e : tensor<1024x1024xi8>
 // CHECK: ax.cast %[[E]]
 // CHECK: ax.gather
+// CHECK: %[[R:.*]] = ax.load @r : tensor<1024x1024xi8>
+// CHECK: ax.cast %[[R]]
+// CHECK: ax.linear
 ax.plan @quantized version 1 {
   ax.mesh [pipe = 1] in time [micro = 1]
   ax.state @w : tensor<1024x1024xi8> stages [0] from "f" offset 0 length 1048576
   ax.state @v : tensor<1024x1024xi8> stages [0] from "f" offset 0 length 1048576
   ax.state @e : tensor<1024x1024xi8> stages [0] from "f" offset 0 length 1048576
-  ax.program @main(%x: tensor<2x1024xf32>, %z: tensor<2x1024xf64>, %i: tensor<3xi64>)
-      -> (tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>) {
-    %s:3 = ax.stage @stage0 on 0 (%a = %x : tensor<2x1024xf32>, %b = %z : tensor<2x1024xf64>, %c = %i : tensor<3xi64>)
-        -> (tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>) {
+  ax.state @r : tensor<1024x1024xi8> stages [0] from "f" offset 0 length 1048576
+  ax.program @main(%x: tensor<2x1024xf32>, %z: tensor<2x1024xf64>, %i: tensor<3xi64>, %u: tensor<1x1x1024xf32>)
+      -> (tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>, tensor<1x1x1024xf32>) {
+    %s:4 = ax.stage @stage0 on 0 (%a = %x : tensor<2x1024xf32>, %b = %z : tensor<2x1024xf64>, %c = %i : tensor<3xi64>, %o = %u : tensor<1x1x1024xf32>)
+        -> (tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>, tensor<1x1x1024xf32>) {
       %w = ax.load @w : tensor<1024x1024xi8>
       %f = ax.cast %w : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
       %y = ax.linear %a, %f : tensor<2x1024xf32>, tensor<1024x1024xf32> -> tensor<2x1024xf32>
@@ -71,9 +76,12 @@ ax.plan @quantized version 1 {
       %e = ax.load @e : tensor<1024x1024xi8>
       %t = ax.cast %e : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
       %g = ax.gather %t[%c] axis 0 : tensor<1024x1024xf32>, tensor<3xi64> -> tensor<3x1024xf32>
-      ax.yield %y, %p, %g : tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>
+      %r = ax.load @r : tensor<1024x1024xi8>
+      %h = ax.cast %r : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
+      %m = ax.linear %o, %h : tensor<1x1x1024xf32>, tensor<1024x1024xf32> -> tensor<1x1x1024xf32>
+      ax.yield %y, %p, %g, %m : tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>, tensor<1x1x1024xf32>
     }
-    ax.return %s#0, %s#1, %s#2 : tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>
+    ax.return %s#0, %s#1, %s#2, %s#3 : tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>, tensor<1x1x1024xf32>
   }
 }
 

@@ -1,0 +1,258 @@
+//===- ComposeProducts.cpp - Weights that are made where they are read ----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Example: a Linear of 4096 x 4096 weights of four bits, two in a byte. What it
+// multiplies with is (byte >> {0, 4} & 15 - zero point) * scale, 64 MiB of f32
+// of 8 MiB of bytes. Of one row x the result is the sum of x times that, one
+// kernel, which reads no more than the bytes. Of several rows, the library does
+// products of 128 rows of the weight after another, and what these are made
+// into is still in a cache when it reads them.
+//
+//===----------------------------------------------------------------------===//
+#include "ForEachStage.h"
+#include "FusionGroups.h"
+#include "ax/Codegen/LocalPasses.h"
+#include "ax/Cost/OpCost.h"
+#include "ax/Gradients/TensorBuilder.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace ax::codegen {
+#define GEN_PASS_DEF_COMPOSEPRODUCTS
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::codegen;
+
+static int64_t bytesOf(Value value) {
+  return tensorType(value).getNumElements() *
+         cost::elementBytes(elementType(value));
+}
+
+/// Whether elements of the result cost hardly more than reading operands.
+static bool isMadeInPassing(Operation *op) {
+  return op &&
+         isa<ReshapeOp, BroadcastOp, SliceOp, CastOp, UnaryOp, BinaryOp,
+             CompareOp, SelectOp>(op) &&
+         !isCostly(op);
+}
+
+/// Whether `weight` has at least twice the bytes of what it is made of.
+static bool isOfFewerBytes(Value weight) {
+  constexpr size_t mostValues = 64;
+  constexpr int64_t gain = 2;
+  llvm::SmallSetVector<Value, 16> values;
+  values.insert(weight);
+  int64_t bytes = 0;
+  for (size_t i = 0; i != values.size(); ++i) {
+    Operation *op = values[i].getDefiningOp();
+    if (isMadeInPassing(op))
+      values.insert(op->operand_begin(), op->operand_end());
+    else
+      bytes += bytesOf(values[i]);
+    if (values.size() > mostValues)
+      return false;
+  }
+  return gain * bytes <= bytesOf(weight);
+}
+
+namespace {
+
+/// A product x W, or x W^T, of which W is a matrix.
+struct Product {
+  Operation *op;
+  Value x, weight;
+  /// The weight is W^T: [n, k].
+  bool isTransposed;
+  int64_t rows, k, n;
+};
+
+std::optional<Product> productOf(Operation *op) {
+  bool isTransposed = false;
+  if (auto linear = dyn_cast<LinearOp>(op)) {
+    isTransposed = linear.getTransposeW();
+  } else if (auto dot = dyn_cast<DotOp>(op)) {
+    int64_t last = tensorType(dot.getLhs()).getRank() - 1;
+    if (!dot.getLhsBatch().empty() || tensorType(dot.getRhs()).getRank() != 2 ||
+        dot.getLhsContract() != ArrayRef<int64_t>(last) ||
+        dot.getRhsContract().size() != 1)
+      return std::nullopt;
+    isTransposed = dot.getRhsContract().front() == 1;
+  } else {
+    return std::nullopt;
+  }
+  Value x = op->getOperand(0), weight = op->getOperand(1);
+  if (!isa<FloatType>(elementType(weight)) || isFloat8(elementType(weight)))
+    return std::nullopt;
+  int64_t k = shapeOf(x).back(), n = shapeOf(weight)[isTransposed ? 0 : 1];
+  if (k == 0 || n == 0)
+    return std::nullopt;
+  int64_t rows = tensorType(x).getNumElements() / k;
+  return Product{op, x, weight, isTransposed, rows, k, n};
+}
+
+/// Makes some of a weight's rows, of what these are made of.
+class RowMaker {
+public:
+  RowMaker(TensorBuilder &t, int64_t rows, int64_t start, int64_t count)
+      : t(t), rows(rows), start(start), count(count) {}
+
+  /// The part of a value that stands for these rows: its first dimension is
+  /// that of the rows, or each has several of it. Null where it is not.
+  Value make(Value whole) {
+    if (Value made = parts.lookup(whole))
+      return made;
+    Value part = makePart(whole);
+    parts[whole] = part;
+    return part;
+  }
+
+private:
+  /// How many of `value` there are for each row; 0: not so many for each.
+  int64_t ofRow(Value value) const {
+    ArrayRef<int64_t> shape = shapeOf(value);
+    return shape.empty() || shape[0] % rows != 0 ? 0 : shape[0] / rows;
+  }
+
+  Value makePart(Value whole) {
+    Operation *op = whole.getDefiningOp();
+    int64_t each = ofRow(whole);
+    if (each == 0)
+      return {};
+    if (!isMadeInPassing(op))
+      return t.slice(whole, 0, start * each, count * each);
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      operands.push_back(partOfOperand(op, operand));
+      if (!operands.back())
+        return {};
+    }
+    Operation *made = t.b.clone(*op);
+    made->setOperands(operands);
+    SmallVector<int64_t> shape(shapeOf(whole));
+    shape[0] = count * each;
+    Value result = made->getResult(0);
+    result.setType(tensorType(whole).clone(shape));
+    return result;
+  }
+
+  Value partOfOperand(Operation *op, Value operand) {
+    ArrayRef<int64_t> shape = shapeOf(operand);
+    if (isa<ReshapeOp>(op)) {
+      if (ofRow(operand) > 0)
+        return make(operand);
+      if (isMadeInPassing(operand.getDefiningOp()))
+        return {};
+      return t.slice(
+          t.reshape(operand,
+                    {rows, tensorType(operand).getNumElements() / rows}),
+          0, start, count);
+    }
+    if (auto slice = dyn_cast<SliceOp>(op)) {
+      bool isWhole = slice.getStarts()[0] == 0 && slice.getSteps()[0] == 1 &&
+                     shape[0] == shapeOf(slice.getResult())[0];
+      return isWhole ? make(operand) : Value();
+    }
+    // One for all rows.
+    bool isBroadcast = static_cast<int64_t>(shape.size()) <
+                           tensorType(op->getResult(0)).getRank() ||
+                       (shape.front() == 1 && rows > 1);
+    return isBroadcast ? operand : make(operand);
+  }
+
+  TensorBuilder &t;
+  int64_t rows, start, count;
+  llvm::DenseMap<Value, Value> parts;
+};
+
+class ProductComposer {
+public:
+  explicit ProductComposer(const Product &product)
+      : product(product), builder(product.op),
+        t(product.op->getLoc(), builder) {}
+
+  /// A sum, for one row of x.
+  void composeRow() {
+    Value x = t.wide(product.x), weight = product.weight, sum;
+    if (product.isTransposed) {
+      sum = t.sum(t.mul(t.wide(weight), t.reshape(x, {1, product.k})), {1},
+                  /*keepDims=*/false);
+    } else {
+      // Rows are read as they lie, in groups, which are independent.
+      int64_t groups = numGroups(), rows = product.k / groups;
+      weight = t.reshape(weight, {groups, rows, product.n});
+      sum = t.sum(t.mul(t.wide(weight), t.reshape(x, {groups, rows, 1})), {1},
+                  /*keepDims=*/false);
+      sum = t.sum(sum, {0}, /*keepDims=*/false);
+    }
+    Value result = product.op->getResult(0);
+    replaceWith(t.reshape(t.cast(sum, elementType(result)), shapeOf(result)));
+  }
+
+  /// Products of parts of the weight, each made by itself.
+  void composeParts(int64_t partBytes) {
+    // More of them would cost more in commands than caches save.
+    constexpr int64_t mostParts = 16, multiple = 16;
+    int64_t parts = std::min(
+        mostParts, llvm::divideCeilSigned(bytesOf(product.weight), partBytes));
+    int64_t rows =
+        llvm::alignTo(llvm::divideCeilSigned(product.n, parts), multiple);
+    Value result = product.op->getResult(0);
+    SmallVector<Value> made;
+    for (int64_t start = 0; start < product.n; start += rows) {
+      int64_t count = std::min(rows, product.n - start);
+      Value weight = RowMaker(t, product.n, start, count).make(product.weight);
+      if (!weight)
+        return;
+      Operation *part = t.b.clone(*product.op);
+      part->setOperand(1, weight);
+      SmallVector<int64_t> shape(shapeOf(result));
+      shape.back() = count;
+      part->getResult(0).setType(tensorType(result).clone(shape));
+      made.push_back(part->getResult(0));
+    }
+    if (made.size() > 1)
+      replaceWith(ConcatOp::create(t.b, made, shapeOf(result).size() - 1));
+  }
+
+private:
+  int64_t numGroups() const {
+    int64_t groups = 16;
+    while (product.k % groups != 0)
+      --groups;
+    return groups;
+  }
+  void replaceWith(Value value) {
+    product.op->getResult(0).replaceAllUsesWith(value);
+    product.op->erase();
+  }
+
+  Product product;
+  OpBuilder builder;
+  TensorBuilder t;
+};
+
+struct ComposeProductsPass
+    : codegen::impl::ComposeProductsBase<ComposeProductsPass> {
+  using ComposeProductsBase::ComposeProductsBase;
+
+  void runOnOperation() override {
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
+      for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
+        std::optional<Product> product = productOf(&op);
+        if (!product || !isOfFewerBytes(product->weight))
+          continue;
+        ProductComposer composer(*product);
+        if (product->rows == 1)
+          composer.composeRow();
+        else if (product->isTransposed && partBytes > 0)
+          composer.composeParts(partBytes);
+      }
+      removeUnused(stage.getBlock());
+    });
+  }
+};
+
+} // namespace

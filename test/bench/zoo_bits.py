@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Networks of the zoo whose weights have four or eight bits."""
+import numpy as np
+
+from networks import Graph
+
+BLOCK = 32
+
+
+def fourBits(g, x, inputs, outputs):
+    """As onnxruntime's quantiser writes it: two numbers in a byte, a scale and
+    a zero point for each 32 of a row."""
+    blocks = inputs // BLOCK
+    weight = g.random.integers(256, size=(outputs, blocks, BLOCK // 2))
+    zeros = g.random.integers(256, size=(outputs, (blocks + 1) // 2))
+    scales = g.random.uniform(0.5, 1, (outputs, blocks)) / (8 * np.sqrt(inputs))
+    return g.op("MatMulNBits", x, g.constant(weight, np.uint8),
+                g.constant(scales), g.constant(zeros, np.uint8),
+                domain="com.microsoft", K=inputs, N=outputs, bits=4,
+                block_size=BLOCK)
+
+
+def eightBits(g, x, inputs, outputs):
+    """A DequantizeLinear with a scale for each column."""
+    weight = g.random.integers(-127, 128, size=(inputs, outputs))
+    scales = g.random.uniform(0.5, 1, outputs) / (64 * np.sqrt(inputs))
+    return g.op("MatMul", x, g.op(
+        "DequantizeLinear", g.constant(weight, np.int8), g.constant(scales),
+        axis=1))
+
+
+def gated(rows, linear):
+    """The products of Llama's layers but attention's."""
+    def make(small):
+        width, inner, layers = (64, 160, 1) if small else (1024, 2816, 6)
+        count = min(rows, 3) if small else rows
+        g = Graph("gated")
+        x = g.input("x", np.float32, count, width)
+        for _ in range(layers):
+            gate = linear(g, x, width, inner)
+            gate = g.op("Mul", gate, g.op("Sigmoid", gate))
+            up = linear(g, x, width, inner)
+            y = linear(g, g.op("Mul", gate, up), inner, width)
+            x = g.op("Add", x, y)
+        # Of onnxruntime's operators no shape is inferred.
+        g.output(g.op("Reshape", x, g.ints(count, width)))
+        return g
+    return make
+
+
+NETWORKS = {"four_bits_decode": gated(1, fourBits),
+            "four_bits": gated(64, fourBits),
+            "eight_bits_decode": gated(1, eightBits)}

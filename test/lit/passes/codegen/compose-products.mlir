@@ -1,0 +1,111 @@
+// RUN: axopt-opt %s --axl-compose-products=part-bytes=4096 --split-input-file | FileCheck %s
+// RUN: axopt-opt %s --axl-compose-products --split-input-file | FileCheck %s --check-prefix=WHOLE
+
+// Of one row, a sum: no matrix of f32 is in memory.
+// CHECK-LABEL: axl.stage @row
+// CHECK: %[[X:.*]] = ax.reshape %{{.*}} : tensor<1x1x64xf32> -> tensor<1x64xf32>
+// CHECK: %[[P:.*]] = ax.binary mul %{{.*}}, %[[X]] : tensor<48x64xf32>, tensor<1x64xf32>
+// CHECK: %[[S:.*]] = ax.reduce sum %[[P]] dims [1] : tensor<48x64xf32> -> tensor<48xf32>
+// CHECK: %[[Y:.*]] = ax.reshape %[[S]] : tensor<48xf32> -> tensor<1x1x48xf32>
+// CHECK: axl.yield %[[Y]]
+// WHOLE-LABEL: axl.stage @row
+// WHOLE-NOT: ax.linear
+axl.stage @row(%x: tensor<1x1x64xf32>, %b: tensor<48x64xi8>) {
+  %w = ax.cast %b : tensor<48x64xi8> -> tensor<48x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<1x1x64xf32>, tensor<48x64xf32> -> tensor<1x1x48xf32>
+  axl.yield %y : tensor<1x1x48xf32>
+}
+
+// -----
+
+// Of bf16 it is a sum of f32. Rows of the matrix are read as they lie, in groups,
+// which are independent of each other.
+// CHECK-LABEL: axl.stage @columns
+// CHECK-DAG: %[[W:.*]] = ax.reshape %{{.*}} : tensor<60x500xbf16> -> tensor<15x4x500xbf16>
+// CHECK-DAG: %[[F:.*]] = ax.cast %[[W]] : tensor<15x4x500xbf16> -> tensor<15x4x500xf32>
+// CHECK: %[[P:.*]] = ax.binary mul %[[F]], %{{.*}} : tensor<15x4x500xf32>, tensor<15x4x1xf32>
+// CHECK: %[[G:.*]] = ax.reduce sum %[[P]] dims [1] : tensor<15x4x500xf32> -> tensor<15x500xf32>
+// CHECK: %[[S:.*]] = ax.reduce sum %[[G]] dims [0] : tensor<15x500xf32> -> tensor<500xf32>
+// CHECK: ax.cast %[[S]] : tensor<500xf32> -> tensor<500xbf16>
+axl.stage @columns(%x: tensor<60xbf16>, %b: tensor<60x500xi8>) {
+  %w = ax.cast %b : tensor<60x500xi8> -> tensor<60x500xbf16>
+  %y = ax.dot %x, %w batch [] x [] contract [0] x [0] : tensor<60xbf16>, tensor<60x500xbf16> -> tensor<500xbf16>
+  axl.yield %y : tensor<500xbf16>
+}
+
+// -----
+
+// Numbers of four bits with a scale each 32. Of more rows than one, products of
+// parts: 48 rows are 12 kB of f32, of which 16 are made at a time.
+// CHECK-LABEL: axl.stage @parts
+// CHECK: %[[B:.*]] = ax.slice %arg1 starts [16, 0] steps [1, 1] : tensor<48x32xui8> -> tensor<16x32xui8>
+// CHECK: %[[C:.*]] = ax.reshape %[[B]] : tensor<16x32xui8> -> tensor<16x32x1xui8>
+// CHECK: %[[H:.*]] = ax.binary shr %[[C]], %{{.*}} : tensor<16x32x1xui8>, tensor<2xui8>
+// CHECK: %[[F:.*]] = ax.cast %{{.*}} : tensor<16x2x32xui8> -> tensor<16x2x32xf32>
+// CHECK: %[[S:.*]] = ax.slice %arg2 starts [32] steps [1] : tensor<96xf32> -> tensor<32xf32>
+// CHECK: %[[T:.*]] = ax.reshape %[[S]] : tensor<32xf32> -> tensor<16x2x1xf32>
+// CHECK: ax.binary mul %[[F]], %[[T]]
+// CHECK: %[[Y:.*]] = ax.linear %arg0, %{{.*}} {transpose_w} : tensor<2x64xf32>, tensor<16x64xf32> -> tensor<2x16xf32>
+// CHECK: ax.linear {{.*}} -> tensor<2x16xf32>
+// CHECK: %[[R:.*]] = ax.concat %{{.*}}, %[[Y]], %{{.*}} dim 1
+// CHECK: axl.yield %[[R]]
+// WHOLE-LABEL: axl.stage @parts
+// WHOLE: ax.linear {{.*}} : tensor<2x64xf32>, tensor<48x64xf32>
+axl.stage @parts(%x: tensor<2x64xf32>, %b: tensor<48x32xui8>, %s: tensor<96xf32>) {
+  %shifts = ax.constant dense<[0, 4]> : tensor<2xui8> -> tensor<2xui8>
+  %mask = ax.constant dense<15> : tensor<ui8> -> tensor<ui8>
+  %c = ax.reshape %b : tensor<48x32xui8> -> tensor<48x32x1xui8>
+  %h = ax.binary shr %c, %shifts : tensor<48x32x1xui8>, tensor<2xui8> -> tensor<48x32x2xui8>
+  %m = ax.binary bit_and %h, %mask : tensor<48x32x2xui8>, tensor<ui8> -> tensor<48x32x2xui8>
+  %g = ax.reshape %m : tensor<48x32x2xui8> -> tensor<48x2x32xui8>
+  %f = ax.cast %g : tensor<48x2x32xui8> -> tensor<48x2x32xf32>
+  %t = ax.reshape %s : tensor<96xf32> -> tensor<48x2x1xf32>
+  %v = ax.binary mul %f, %t : tensor<48x2x32xf32>, tensor<48x2x1xf32> -> tensor<48x2x32xf32>
+  %w = ax.reshape %v : tensor<48x2x32xf32> -> tensor<48x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<48x64xf32> -> tensor<2x48xf32>
+  axl.yield %y : tensor<2x48xf32>
+}
+
+// -----
+
+// Rows need not divide, nor need each have its own scale; what they are made of may
+// begin with another dimension.
+// CHECK-LABEL: axl.stage @uneven
+// CHECK-DAG: ax.slice %{{.*}} starts [32, 0] steps [1, 1] : tensor<40x64xui8> -> tensor<8x64xui8>
+// CHECK-DAG: ax.cast %{{.*}} : tensor<8x64xui8> -> tensor<8x64xf32>
+// CHECK: ax.concat {{.*}} : tensor<2x16xf32>, tensor<2x16xf32>, tensor<2x8xf32> -> tensor<2x40xf32>
+axl.stage @uneven(%x: tensor<2x64xf32>, %b: tensor<8x320xui8>, %s: tensor<1x64xf32>) {
+  %c = ax.reshape %b : tensor<8x320xui8> -> tensor<40x64xui8>
+  %f = ax.cast %c : tensor<40x64xui8> -> tensor<40x64xf32>
+  %w = ax.binary mul %f, %s : tensor<40x64xf32>, tensor<1x64xf32> -> tensor<40x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<40x64xf32> -> tensor<2x40xf32>
+  axl.yield %y : tensor<2x40xf32>
+}
+
+// -----
+
+// What is made of as many bytes is made once; what is transposed on the way has no
+// part for each row, and of a batch of matrices there is none.
+// CHECK-LABEL: axl.stage @stay
+// CHECK-NOT: ax.slice
+// CHECK: ax.linear {{.*}} : tensor<1x64xf32>, tensor<48x64xf32>
+// CHECK: ax.linear {{.*}} : tensor<2x64xf32>, tensor<48x64xf32>
+// CHECK: ax.dot {{.*}} : tensor<3x1x64xf32>, tensor<3x64x48xf32>
+axl.stage @stay(%x: tensor<1x64xf32>, %z: tensor<2x64xf32>, %u: tensor<3x1x64xf32>,
+                %a: tensor<48x64xf32>, %b: tensor<64x48xi8>, %c: tensor<3x64x48xi8>) {
+  %w = ax.unary neg %a : tensor<48x64xf32> -> tensor<48x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<1x64xf32>, tensor<48x64xf32> -> tensor<1x48xf32>
+  %t = ax.transpose %b [1, 0] : tensor<64x48xi8> -> tensor<48x64xi8>
+  %r = ax.reshape %t : tensor<48x64xi8> -> tensor<64x48xi8>
+  %q = ax.reshape %r : tensor<64x48xi8> -> tensor<3072xi8>
+  %n = ax.unary neg %q : tensor<3072xi8> -> tensor<3072xi8>
+  %o = ax.slice %n starts [0] steps [1] : tensor<3072xi8> -> tensor<3072xi8>
+  %p = ax.reshape %o : tensor<3072xi8> -> tensor<1x48x64xi8>
+  %k = ax.unary neg %p : tensor<1x48x64xi8> -> tensor<1x48x64xi8>
+  %l = ax.reshape %k : tensor<1x48x64xi8> -> tensor<48x64xi8>
+  %f = ax.cast %l : tensor<48x64xi8> -> tensor<48x64xf32>
+  %v = ax.linear %z, %f {transpose_w} : tensor<2x64xf32>, tensor<48x64xf32> -> tensor<2x48xf32>
+  %g = ax.cast %c : tensor<3x64x48xi8> -> tensor<3x64x48xf32>
+  %d = ax.dot %u, %g batch [0] x [0] contract [2] x [1] : tensor<3x1x64xf32>, tensor<3x64x48xf32> -> tensor<3x1x48xf32>
+  axl.yield %y, %v, %d : tensor<1x48xf32>, tensor<2x48xf32>, tensor<3x1x48xf32>
+}
