@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "FusionGroups.h"
+#include "MergeEqual.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Gradients/TensorBuilder.h"
@@ -67,6 +68,12 @@ struct Product {
   /// The weight is W^T: [n, k].
   bool isTransposed;
   int64_t rows, k, n;
+
+  /// Addends would be rounded before they are added up.
+  bool mayComeApart() const {
+    Type type = elementType(op->getResult(0));
+    return isTransposed || type.isF32() || type.isF64();
+  }
 };
 
 std::optional<Product> productOf(Operation *op) {
@@ -96,8 +103,10 @@ std::optional<Product> productOf(Operation *op) {
 /// Makes some of a weight's rows, of what these are made of.
 class RowMaker {
 public:
-  RowMaker(TensorBuilder &t, int64_t rows, int64_t start, int64_t count)
-      : t(t), rows(rows), start(start), count(count) {}
+  /// `number`: of the product, which has its rows for itself.
+  RowMaker(TensorBuilder &t, int64_t number, int64_t rows, int64_t start,
+           int64_t count)
+      : t(t), number(number), rows(rows), start(start), count(count) {}
 
   /// The part of a value that stands for these rows: its first dimension is
   /// that of the rows, or each has several of it. Null where it is not.
@@ -116,13 +125,20 @@ private:
     return shape.empty() || shape[0] % rows != 0 ? 0 : shape[0] / rows;
   }
 
+  /// Of `each` for a row.
+  Value slice(Value whole, int64_t each) {
+    Value part = t.slice(whole, 0, start * each, count * each);
+    part.getDefiningOp()->setAttr(kApart, t.b.getI64IntegerAttr(number));
+    return part;
+  }
+
   Value makePart(Value whole) {
     Operation *op = whole.getDefiningOp();
     int64_t each = ofRow(whole);
     if (each == 0)
       return {};
     if (!isMadeInPassing(op))
-      return t.slice(whole, 0, start * each, count * each);
+      return slice(whole, each);
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
       operands.push_back(partOfOperand(op, operand));
@@ -145,14 +161,12 @@ private:
         return make(operand);
       if (isMadeInPassing(operand.getDefiningOp()))
         return {};
-      return t.slice(
-          t.reshape(operand,
-                    {rows, tensorType(operand).getNumElements() / rows}),
-          0, start, count);
+      int64_t points = tensorType(operand).getNumElements();
+      return slice(t.reshape(operand, {rows, points / rows}), 1);
     }
-    if (auto slice = dyn_cast<SliceOp>(op)) {
-      bool isWhole = slice.getStarts()[0] == 0 && slice.getSteps()[0] == 1 &&
-                     shape[0] == shapeOf(slice.getResult())[0];
+    if (auto view = dyn_cast<SliceOp>(op)) {
+      bool isWhole = view.getStarts()[0] == 0 && view.getSteps()[0] == 1 &&
+                     shape[0] == shapeOf(view.getResult())[0];
       return isWhole ? make(operand) : Value();
     }
     // One for all rows.
@@ -163,14 +177,15 @@ private:
   }
 
   TensorBuilder &t;
-  int64_t rows, start, count;
+  int64_t number, rows, start, count;
   llvm::DenseMap<Value, Value> parts;
 };
 
 class ProductComposer {
 public:
-  explicit ProductComposer(const Product &product)
-      : product(product), builder(product.op),
+  /// `number`: of the product in its stage.
+  ProductComposer(const Product &product, int64_t number)
+      : product(product), number(number), builder(product.op),
         t(product.op->getLoc(), builder) {}
 
   /// A sum, for one row of x.
@@ -191,33 +206,57 @@ public:
     replaceWith(t.reshape(t.cast(sum, elementType(result)), shapeOf(result)));
   }
 
-  /// Products of parts of the weight, each made by itself.
+  /// Products with parts of the weight, each made by itself: one after another
+  /// they are the result, or the result is their sum.
   void composeParts(int64_t partBytes) {
     // More of them would cost more in commands than caches save.
     constexpr int64_t mostParts = 16, multiple = 16;
+    int64_t all = shapeOf(product.weight)[0];
     int64_t parts = std::min(
         mostParts, llvm::divideCeilSigned(bytesOf(product.weight), partBytes));
-    int64_t rows =
-        llvm::alignTo(llvm::divideCeilSigned(product.n, parts), multiple);
-    Value result = product.op->getResult(0);
+    int64_t rows = llvm::alignTo(llvm::divideCeilSigned(all, parts), multiple);
+    if (rows >= all)
+      return;
     SmallVector<Value> made;
-    for (int64_t start = 0; start < product.n; start += rows) {
-      int64_t count = std::min(rows, product.n - start);
-      Value weight = RowMaker(t, product.n, start, count).make(product.weight);
+    for (int64_t start = 0; start < all; start += rows) {
+      int64_t count = std::min(rows, all - start);
+      Value weight =
+          RowMaker(t, number, all, start, count).make(product.weight);
       if (!weight)
         return;
-      Operation *part = t.b.clone(*product.op);
-      part->setOperand(1, weight);
-      SmallVector<int64_t> shape(shapeOf(result));
-      shape.back() = count;
-      part->getResult(0).setType(tensorType(result).clone(shape));
-      made.push_back(part->getResult(0));
+      made.push_back(product.isTransposed ? makeColumns(weight, count)
+                                          : makeAddend(weight, start, count));
     }
-    if (made.size() > 1)
-      replaceWith(ConcatOp::create(t.b, made, shapeOf(result).size() - 1));
+    int64_t last = tensorType(product.op->getResult(0)).getRank() - 1;
+    replaceWith(product.isTransposed
+                    ? ConcatOp::create(t.b, made, last).getResult()
+                    : sumOf(made));
   }
 
 private:
+  Value makeColumns(Value weight, int64_t count) {
+    Operation *part = t.b.clone(*product.op);
+    part->setOperand(1, weight);
+    Value result = part->getResult(0);
+    SmallVector<int64_t> shape(shapeOf(result));
+    shape.back() = count;
+    result.setType(tensorType(result).clone(shape));
+    return result;
+  }
+  Value makeAddend(Value weight, int64_t start, int64_t count) {
+    int64_t last = tensorType(product.x).getRank() - 1;
+    Value columns = t.slice(product.x, last, start, count);
+    Operation *part = t.b.clone(*product.op);
+    part->setOperand(0, columns);
+    part->setOperand(1, weight);
+    return part->getResult(0);
+  }
+  Value sumOf(ArrayRef<Value> addends) {
+    Value sum = addends.front();
+    for (Value addend : addends.drop_front())
+      sum = t.add(sum, addend);
+    return sum;
+  }
   int64_t numGroups() const {
     int64_t groups = 16;
     while (product.k % groups != 0)
@@ -230,6 +269,7 @@ private:
   }
 
   Product product;
+  int64_t number;
   OpBuilder builder;
   TensorBuilder t;
 };
@@ -240,14 +280,15 @@ struct ComposeProductsPass
 
   void runOnOperation() override {
     forEachStage(getOperation(), [&](LocalStageOp stage) {
+      int64_t number = 0;
       for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
         std::optional<Product> product = productOf(&op);
         if (!product || !isOfFewerBytes(product->weight))
           continue;
-        ProductComposer composer(*product);
+        ProductComposer composer(*product, number++);
         if (product->rows == 1)
           composer.composeRow();
-        else if (product->isTransposed && partBytes > 0)
+        else if (partBytes > 0 && product->mayComeApart())
           composer.composeParts(partBytes);
       }
       removeUnused(stage.getBlock());

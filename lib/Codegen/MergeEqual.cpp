@@ -27,7 +27,13 @@ void ax::codegen::mergeEqual(LocalStageOp stage) {
 namespace {
 
 struct MergeEqualPass : codegen::impl::MergeEqualBase<MergeEqualPass> {
-  void runOnOperation() override { forEachStage(getOperation(), mergeEqual); }
+  void runOnOperation() override {
+    forEachStage(getOperation(), [](LocalStageOp stage) {
+      mergeEqual(stage);
+      for (Operation &op : stage.getBlock())
+        op.removeAttr(kApart);
+    });
+  }
 };
 
 } // namespace

@@ -7,6 +7,11 @@
 
 namespace ax::codegen {
 
+/// Operations with other numbers in this attribute are not equal: what is made
+/// of them would be in memory from one reader to the other. The pass takes the
+/// attribute away.
+inline constexpr llvm::StringLiteral kApart = "axl.apart";
+
 /// Removes what nothing reads, and does equal operations once.
 void mergeEqual(LocalStageOp stage);
 

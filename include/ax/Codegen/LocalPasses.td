@@ -77,10 +77,11 @@ def ComposeProducts : Pass<"axl-compose-products"> {
   let description = [{
     Of products with a matrix that the stage makes, element by element, of at most half
     its bytes: numbers of a few bits that have a scale. That of one row becomes a sum,
-    of which a kernel makes one from what the matrix is made of. Of more rows, where
-    rows of the matrix are columns of the result (`transpose_w`), it becomes products
-    with parts of it, one after another in the same memory: of `part-bytes`, or all at
-    once where that is 0. A matrix that does not come apart so stays.
+    of which a kernel makes one from what the matrix is made of. Of more rows it becomes
+    products with rows of the matrix, one after another in the same memory: of
+    `part-bytes`, or all at once where that is 0. With `transpose_w` they are columns of
+    the result; else they are added up, each to the sum of those before, where that is
+    not rounded. A matrix that does not come apart so stays.
   }];
   let options = [
     Option<"partBytes", "part-bytes", "int64_t", "0",

@@ -1,5 +1,6 @@
 // RUN: axopt-opt %s --axl-compose-products=part-bytes=4096 --split-input-file | FileCheck %s
 // RUN: axopt-opt %s --axl-compose-products --split-input-file | FileCheck %s --check-prefix=WHOLE
+// RUN: axopt-opt %s --axl-compose-products=part-bytes=4096 --axl-merge-equal --split-input-file | FileCheck %s --check-prefix=MERGED
 
 // Of one row, a sum: no matrix of f32 is in memory.
 // CHECK-LABEL: axl.stage @row
@@ -38,11 +39,11 @@ axl.stage @columns(%x: tensor<60xbf16>, %b: tensor<60x500xi8>) {
 // Numbers of four bits with a scale each 32. Of more rows than one, products of
 // parts: 48 rows are 12 kB of f32, of which 16 are made at a time.
 // CHECK-LABEL: axl.stage @parts
-// CHECK: %[[B:.*]] = ax.slice %arg1 starts [16, 0] steps [1, 1] : tensor<48x32xui8> -> tensor<16x32xui8>
+// CHECK: %[[B:.*]] = ax.slice %arg1 starts [16, 0] steps [1, 1] {axl.apart = 0 : i64} : tensor<48x32xui8> -> tensor<16x32xui8>
 // CHECK: %[[C:.*]] = ax.reshape %[[B]] : tensor<16x32xui8> -> tensor<16x32x1xui8>
 // CHECK: %[[H:.*]] = ax.binary shr %[[C]], %{{.*}} : tensor<16x32x1xui8>, tensor<2xui8>
 // CHECK: %[[F:.*]] = ax.cast %{{.*}} : tensor<16x2x32xui8> -> tensor<16x2x32xf32>
-// CHECK: %[[S:.*]] = ax.slice %arg2 starts [32] steps [1] : tensor<96xf32> -> tensor<32xf32>
+// CHECK: %[[S:.*]] = ax.slice %arg2 starts [32] steps [1] {axl.apart = 0 : i64} : tensor<96xf32> -> tensor<32xf32>
 // CHECK: %[[T:.*]] = ax.reshape %[[S]] : tensor<32xf32> -> tensor<16x2x1xf32>
 // CHECK: ax.binary mul %[[F]], %[[T]]
 // CHECK: %[[Y:.*]] = ax.linear %arg0, %{{.*}} {transpose_w} : tensor<2x64xf32>, tensor<16x64xf32> -> tensor<2x16xf32>
@@ -71,7 +72,7 @@ axl.stage @parts(%x: tensor<2x64xf32>, %b: tensor<48x32xui8>, %s: tensor<96xf32>
 // Rows need not divide, nor need each have its own scale; what they are made of may
 // begin with another dimension.
 // CHECK-LABEL: axl.stage @uneven
-// CHECK-DAG: ax.slice %{{.*}} starts [32, 0] steps [1, 1] : tensor<40x64xui8> -> tensor<8x64xui8>
+// CHECK-DAG: ax.slice %{{.*}} starts [32, 0] steps [1, 1] {{.*}}: tensor<40x64xui8> -> tensor<8x64xui8>
 // CHECK-DAG: ax.cast %{{.*}} : tensor<8x64xui8> -> tensor<8x64xf32>
 // CHECK: ax.concat {{.*}} : tensor<2x16xf32>, tensor<2x16xf32>, tensor<2x8xf32> -> tensor<2x40xf32>
 axl.stage @uneven(%x: tensor<2x64xf32>, %b: tensor<8x320xui8>, %s: tensor<1x64xf32>) {
@@ -80,6 +81,40 @@ axl.stage @uneven(%x: tensor<2x64xf32>, %b: tensor<8x320xui8>, %s: tensor<1x64xf
   %w = ax.binary mul %f, %s : tensor<40x64xf32>, tensor<1x64xf32> -> tensor<40x64xf32>
   %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<40x64xf32> -> tensor<2x40xf32>
   axl.yield %y : tensor<2x40xf32>
+}
+
+// -----
+
+// Where rows of the matrix are added up, so are parts, but not of 16 bits.
+// CHECK-LABEL: axl.stage @sum
+// CHECK: %[[A:.*]] = ax.slice %arg0 starts [0, 0] steps [1, 1] : tensor<2x64xf32> -> tensor<2x32xf32>
+// CHECK: %[[P:.*]] = ax.linear %[[A]], %{{.*}} : tensor<2x32xf32>, tensor<32x32xf32> -> tensor<2x32xf32>
+// CHECK: %[[B:.*]] = ax.slice %arg0 starts [0, 32] steps [1, 1]
+// CHECK: %[[Q:.*]] = ax.linear %[[B]], %{{.*}} : tensor<2x32xf32>, tensor<32x32xf32> -> tensor<2x32xf32>
+// CHECK: ax.binary add %[[P]], %[[Q]]
+// CHECK: ax.linear %arg1, %{{.*}} : tensor<2x64xbf16>, tensor<64x64xbf16> -> tensor<2x64xbf16>
+axl.stage @sum(%x: tensor<2x64xf32>, %z: tensor<2x64xbf16>, %b: tensor<64x32xi8>, %c: tensor<64x64xi8>) {
+  %w = ax.cast %b : tensor<64x32xi8> -> tensor<64x32xf32>
+  %y = ax.linear %x, %w : tensor<2x64xf32>, tensor<64x32xf32> -> tensor<2x32xf32>
+  %v = ax.cast %c : tensor<64x64xi8> -> tensor<64x64xbf16>
+  %u = ax.linear %z, %v : tensor<2x64xbf16>, tensor<64x64xbf16> -> tensor<2x64xbf16>
+  axl.yield %y, %u : tensor<2x32xf32>, tensor<2x64xbf16>
+}
+
+// -----
+
+// A product and the gradient of its input have the parts of their matrix for
+// themselves: none is in memory from one to the other.
+// MERGED-LABEL: axl.stage @both
+// MERGED-NOT: axl.apart
+// MERGED-COUNT-8: ax.cast %{{.*}} : tensor<16x64xi8> -> tensor<16x64xf32>
+// MERGED-NOT: ax.cast
+// MERGED: axl.yield
+axl.stage @both(%x: tensor<2x64xf32>, %g: tensor<2x64xf32>, %b: tensor<64x64xi8>) {
+  %w = ax.cast %b : tensor<64x64xi8> -> tensor<64x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<64x64xf32> -> tensor<2x64xf32>
+  %d = ax.linear %g, %w : tensor<2x64xf32>, tensor<64x64xf32> -> tensor<2x64xf32>
+  axl.yield %y, %d : tensor<2x64xf32>, tensor<2x64xf32>
 }
 
 // -----
