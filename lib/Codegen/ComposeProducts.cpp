@@ -18,6 +18,8 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 namespace ax::codegen {
 #define GEN_PASS_DEF_COMPOSEPRODUCTS
 #include "ax/Codegen/LocalPasses.h.inc"
@@ -59,6 +61,27 @@ static bool isOfFewerBytes(Value weight) {
   return gain * bytes <= bytesOf(weight);
 }
 
+/// Into how many numbers the bytes come apart, which `weight` is made of, along
+/// its last dimension: 2 of four bits.
+static int64_t numbersOfByte(Value weight) {
+  llvm::SmallSetVector<Value, 16> values;
+  values.insert(weight);
+  for (size_t i = 0; i != values.size(); ++i) {
+    Operation *op = values[i].getDefiningOp();
+    if (!isMadeInPassing(op))
+      continue;
+    auto shift = dyn_cast<BinaryOp>(op);
+    if (shift && shift.getKind() == BinaryKind::shr &&
+        shift.getRhs().getDefiningOp<ConstantOp>() &&
+        tensorType(shift.getRhs()).getRank() == 1 &&
+        tensorType(shift.getLhs()).getRank() > 0 &&
+        shapeOf(shift.getLhs()).back() == 1)
+      return shapeOf(shift.getRhs()).front();
+    values.insert(op->operand_begin(), op->operand_end());
+  }
+  return 1;
+}
+
 namespace {
 
 /// A product x W, or x W^T, of which W is a matrix.
@@ -94,10 +117,10 @@ std::optional<Product> productOf(Operation *op) {
   if (!isa<FloatType>(elementType(weight)) || isFloat8(elementType(weight)))
     return std::nullopt;
   int64_t k = shapeOf(x).back(), n = shapeOf(weight)[isTransposed ? 0 : 1];
-  if (k == 0 || n == 0)
+  int64_t elements = tensorType(x).getNumElements();
+  if (elements == 0 || n == 0)
     return std::nullopt;
-  int64_t rows = tensorType(x).getNumElements() / k;
-  return Product{op, x, weight, isTransposed, rows, k, n};
+  return Product{op, x, weight, isTransposed, elements / k, k, n};
 }
 
 /// Makes some of a weight's rows, of what these are made of.
@@ -184,16 +207,15 @@ private:
 class ProductComposer {
 public:
   /// `number`: of the product in its stage.
-  ProductComposer(const Product &product, int64_t number)
-      : product(product), number(number), builder(product.op),
+  ProductComposer(const Product &product, int64_t number, bool gpu)
+      : product(product), number(number), gpu(gpu), builder(product.op),
         t(product.op->getLoc(), builder) {}
 
   /// A sum, for one row of x.
   void composeRow() {
     Value x = t.wide(product.x), weight = product.weight, sum;
     if (product.isTransposed) {
-      sum = t.sum(t.mul(t.wide(weight), t.reshape(x, {1, product.k})), {1},
-                  /*keepDims=*/false);
+      sum = t.sum(t.mul(t.wide(weight), spread(x)), {1}, /*keepDims=*/false);
     } else {
       // Rows are read as they lie, in groups, which are independent.
       int64_t groups = numGroups(), rows = product.k / groups;
@@ -234,6 +256,25 @@ public:
   }
 
 private:
+  /// [1, k] of x, such that neighbours in memory are multiplied with numbers of
+  /// neighbouring bytes. E.g. of bytes of two numbers each, the even ones of x
+  /// lie in front of the odd ones, in groups: the concatenation is in memory,
+  /// and what is read of it is x. A GPU's threads take a few neighbours as they
+  /// are.
+  Value spread(Value x) {
+    constexpr int64_t mostBytes = 64, fewBytes = 8;
+    int64_t numbers = gpu ? 1 : numbersOfByte(product.weight);
+    int64_t bytes = std::gcd(product.k / numbers, mostBytes);
+    if (numbers == 1 || product.k % numbers != 0 || bytes < fewBytes)
+      return t.reshape(x, {1, product.k});
+    int64_t groups = product.k / (numbers * bytes);
+    x = t.reshape(x, {groups, bytes, numbers});
+    SmallVector<Value> runs;
+    for (int64_t i = 0; i != numbers; ++i)
+      runs.push_back(t.reshape(t.slice(x, 2, i, 1), {groups, 1, bytes}));
+    Value apart = ConcatOp::create(t.b, runs, 1);
+    return t.reshape(t.transpose(apart, {0, 2, 1}), {1, product.k});
+  }
   Value makeColumns(Value weight, int64_t count) {
     Operation *part = t.b.clone(*product.op);
     part->setOperand(1, weight);
@@ -270,6 +311,7 @@ private:
 
   Product product;
   int64_t number;
+  bool gpu;
   OpBuilder builder;
   TensorBuilder t;
 };
@@ -285,7 +327,7 @@ struct ComposeProductsPass
         std::optional<Product> product = productOf(&op);
         if (!product || !isOfFewerBytes(product->weight))
           continue;
-        ProductComposer composer(*product, number++);
+        ProductComposer composer(*product, number++, gpu);
         if (product->rows == 1)
           composer.composeRow();
         else if (partBytes > 0 && product->mayComeApart())

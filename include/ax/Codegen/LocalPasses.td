@@ -77,7 +77,8 @@ def ComposeProducts : Pass<"axl-compose-products"> {
   let description = [{
     Of products with a matrix that the stage makes, element by element, of at most half
     its bytes: numbers of a few bits that have a scale. That of one row becomes a sum,
-    of which a kernel makes one from what the matrix is made of. Of more rows it becomes
+    of which a kernel makes one from what the matrix is made of; but for a GPU, what is
+    multiplied with numbers of the same byte lies apart. Of more rows it becomes
     products with rows of the matrix, one after another in the same memory: of
     `part-bytes`, or all at once where that is 0. With `transpose_w` they are columns of
     the result; else they are added up, each to the sum of those before, where that is
@@ -85,7 +86,8 @@ def ComposeProducts : Pass<"axl-compose-products"> {
   }];
   let options = [
     Option<"partBytes", "part-bytes", "int64_t", "0",
-           "Bytes of a matrix that are made at a time; 0: all">
+           "Bytes of a matrix that are made at a time; 0: all">,
+    Option<"gpu", "gpu", "bool", "false", "For a GPU">
   ];
 }
 

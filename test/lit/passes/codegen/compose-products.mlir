@@ -1,6 +1,7 @@
 // RUN: axopt-opt %s --axl-compose-products=part-bytes=4096 --split-input-file | FileCheck %s
 // RUN: axopt-opt %s --axl-compose-products --split-input-file | FileCheck %s --check-prefix=WHOLE
 // RUN: axopt-opt %s --axl-compose-products=part-bytes=4096 --axl-merge-equal --split-input-file | FileCheck %s --check-prefix=MERGED
+// RUN: axopt-opt %s --axl-compose-products=gpu --split-input-file | FileCheck %s --check-prefix=GPU
 
 // Of one row, a sum: no matrix of f32 is in memory.
 // CHECK-LABEL: axl.stage @row
@@ -15,6 +16,33 @@ axl.stage @row(%x: tensor<1x1x64xf32>, %b: tensor<48x64xi8>) {
   %w = ax.cast %b : tensor<48x64xi8> -> tensor<48x64xf32>
   %y = ax.linear %x, %w {transpose_w} : tensor<1x1x64xf32>, tensor<48x64xf32> -> tensor<1x1x48xf32>
   axl.yield %y : tensor<1x1x48xf32>
+}
+
+// -----
+
+// What numbers of the same byte are multiplied with lies apart: first what the lower
+// halves of 32 bytes are, then the upper ones; but for a GPU.
+// CHECK-LABEL: axl.stage @bytes
+// CHECK: %[[X:.*]] = ax.reshape %arg0 : tensor<1x64xf32> -> tensor<1x32x2xf32>
+// CHECK: %[[A:.*]] = ax.slice %[[X]] starts [0, 0, 0]
+// CHECK: %[[L:.*]] = ax.reshape %[[A]] : tensor<1x32x1xf32> -> tensor<1x1x32xf32>
+// CHECK: %[[B:.*]] = ax.slice %[[X]] starts [0, 0, 1]
+// CHECK: %[[U:.*]] = ax.reshape %[[B]]
+// CHECK: %[[C:.*]] = ax.concat %[[L]], %[[U]] dim 1
+// CHECK: %[[T:.*]] = ax.transpose %[[C]] [0, 2, 1] : tensor<1x2x32xf32> -> tensor<1x32x2xf32>
+// CHECK: %[[R:.*]] = ax.reshape %[[T]] : tensor<1x32x2xf32> -> tensor<1x64xf32>
+// CHECK: ax.binary mul %{{.*}}, %[[R]] : tensor<48x64xf32>, tensor<1x64xf32>
+// GPU-LABEL: axl.stage @bytes
+// GPU-NOT: ax.concat
+// GPU: ax.binary mul %{{.*}}, %arg0 : tensor<48x64xf32>, tensor<1x64xf32>
+// GPU: axl.yield
+axl.stage @bytes(%x: tensor<1x64xf32>, %b: tensor<48x32x1xui8>) {
+  %shifts = ax.constant dense<[0, 4]> : tensor<2xui8> -> tensor<2xui8>
+  %h = ax.binary shr %b, %shifts : tensor<48x32x1xui8>, tensor<2xui8> -> tensor<48x32x2xui8>
+  %g = ax.reshape %h : tensor<48x32x2xui8> -> tensor<48x64xui8>
+  %w = ax.cast %g : tensor<48x64xui8> -> tensor<48x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<1x64xf32>, tensor<48x64xf32> -> tensor<1x48xf32>
+  axl.yield %y : tensor<1x48xf32>
 }
 
 // -----
