@@ -42,10 +42,8 @@ static bool isMadeInPassing(Operation *op) {
          !isCostly(op);
 }
 
-/// Whether `weight` has at least twice the bytes of what it is made of.
 static bool isOfFewerBytes(Value weight) {
   constexpr size_t mostValues = 64;
-  constexpr int64_t gain = 2;
   llvm::SmallSetVector<Value, 16> values;
   values.insert(weight);
   int64_t bytes = 0;
@@ -58,7 +56,7 @@ static bool isOfFewerBytes(Value weight) {
     if (values.size() > mostValues)
       return false;
   }
-  return gain * bytes <= bytesOf(weight);
+  return cost::isMadeOfFewer(bytesOf(weight), bytes);
 }
 
 /// Into how many numbers the bytes come apart, which `weight` is made of, along
@@ -132,7 +130,8 @@ public:
       : t(t), number(number), rows(rows), start(start), count(count) {}
 
   /// The part of a value that stands for these rows: its first dimension is
-  /// that of the rows, or each has several of it. Null where it is not.
+  /// that of the rows, or each has several of it, or several have one. Null
+  /// where it is not.
   Value make(Value whole) {
     if (Value made = parts.lookup(whole))
       return made;
@@ -142,26 +141,31 @@ public:
   }
 
 private:
-  /// How many of `value` there are for each row; 0: not so many for each.
-  int64_t ofRow(Value value) const {
+  struct Range {
+    int64_t start, count;
+  };
+  /// Of the first dimension.
+  std::optional<Range> rangeIn(Value value) const {
     ArrayRef<int64_t> shape = shapeOf(value);
-    return shape.empty() || shape[0] % rows != 0 ? 0 : shape[0] / rows;
+    int64_t size = shape.empty() ? 0 : shape.front();
+    if (size == 0 || start * size % rows != 0 || count * size % rows != 0)
+      return std::nullopt;
+    return Range{start * size / rows, count * size / rows};
   }
 
-  /// Of `each` for a row.
-  Value slice(Value whole, int64_t each) {
-    Value part = t.slice(whole, 0, start * each, count * each);
+  Value slice(Value whole, const Range &range) {
+    Value part = t.slice(whole, 0, range.start, range.count);
     part.getDefiningOp()->setAttr(kApart, t.b.getI64IntegerAttr(number));
     return part;
   }
 
   Value makePart(Value whole) {
     Operation *op = whole.getDefiningOp();
-    int64_t each = ofRow(whole);
-    if (each == 0)
+    std::optional<Range> range = rangeIn(whole);
+    if (!range)
       return {};
     if (!isMadeInPassing(op))
-      return slice(whole, each);
+      return slice(whole, *range);
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
       operands.push_back(partOfOperand(op, operand));
@@ -171,7 +175,7 @@ private:
     Operation *made = t.b.clone(*op);
     made->setOperands(operands);
     SmallVector<int64_t> shape(shapeOf(whole));
-    shape[0] = count * each;
+    shape[0] = range->count;
     Value result = made->getResult(0);
     result.setType(tensorType(whole).clone(shape));
     return result;
@@ -180,12 +184,15 @@ private:
   Value partOfOperand(Operation *op, Value operand) {
     ArrayRef<int64_t> shape = shapeOf(operand);
     if (isa<ReshapeOp>(op)) {
-      if (ofRow(operand) > 0)
+      if (rangeIn(operand))
         return make(operand);
       if (isMadeInPassing(operand.getDefiningOp()))
         return {};
       int64_t points = tensorType(operand).getNumElements();
-      return slice(t.reshape(operand, {rows, points / rows}), 1);
+      return points % rows == 0
+                 ? slice(t.reshape(operand, {rows, points / rows}),
+                         {start, count})
+                 : Value();
     }
     if (auto view = dyn_cast<SliceOp>(op)) {
       bool isWhole = view.getStarts()[0] == 0 && view.getSteps()[0] == 1 &&
@@ -195,7 +202,7 @@ private:
     // One for all rows.
     bool isBroadcast = static_cast<int64_t>(shape.size()) <
                            tensorType(op->getResult(0)).getRank() ||
-                       (shape.front() == 1 && rows > 1);
+                       shape.front() == 1;
     return isBroadcast ? operand : make(operand);
   }
 
@@ -231,28 +238,34 @@ public:
   /// Products with parts of the weight, each made by itself: one after another
   /// they are the result, or the result is their sum.
   void composeParts(int64_t partBytes) {
-    // More of them would cost more in commands than caches save.
-    constexpr int64_t mostParts = 16, multiple = 16;
+    // More of them would cost more in commands than caches save. Rows that
+    // share a scale are in one part.
+    constexpr int64_t mostParts = 16, multiple = 128;
     int64_t all = shapeOf(product.weight)[0];
     int64_t parts = std::min(
         mostParts, llvm::divideCeilSigned(bytesOf(product.weight), partBytes));
     int64_t rows = llvm::alignTo(llvm::divideCeilSigned(all, parts), multiple);
-    if (rows >= all)
+    // Parts of a result are in memory beside it.
+    if (rows >= all ||
+        bytesOf(product.op->getResult(0)) > bytesOf(product.weight))
       return;
-    SmallVector<Value> made;
+    SmallVector<Value> columns;
+    Value sum;
     for (int64_t start = 0; start < all; start += rows) {
       int64_t count = std::min(rows, all - start);
       Value weight =
           RowMaker(t, number, all, start, count).make(product.weight);
       if (!weight)
         return;
-      made.push_back(product.isTransposed ? makeColumns(weight, count)
-                                          : makeAddend(weight, start, count));
+      if (product.isTransposed) {
+        columns.push_back(makeColumns(weight, count));
+        continue;
+      }
+      Value addend = makeAddend(weight, start, count);
+      sum = sum ? asProduct(t.add(sum, addend)) : addend;
     }
     int64_t last = tensorType(product.op->getResult(0)).getRank() - 1;
-    replaceWith(product.isTransposed
-                    ? ConcatOp::create(t.b, made, last).getResult()
-                    : sumOf(made));
+    replaceWith(sum ? sum : asProduct(ConcatOp::create(t.b, columns, last)));
   }
 
 private:
@@ -292,11 +305,11 @@ private:
     part->setOperand(1, weight);
     return part->getResult(0);
   }
-  Value sumOf(ArrayRef<Value> addends) {
-    Value sum = addends.front();
-    for (Value addend : addends.drop_front())
-      sum = t.add(sum, addend);
-    return sum;
+  /// `value`, which belongs to the same list as the product.
+  Value asProduct(Value value) {
+    value.getDefiningOp()->setDiscardableAttrs(
+        product.op->getDiscardableAttrDictionary());
+    return value;
   }
   int64_t numGroups() const {
     int64_t groups = 16;

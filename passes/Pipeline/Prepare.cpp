@@ -66,6 +66,7 @@ private:
     return fixed.contains(value.getDefiningOp());
   }
   void want(Value value, int64_t growth = maxGrowth);
+  int64_t bytesBehind(Value value) const;
   bool isWorthwhile(Value value, int64_t growth) const;
   bool canHold(Value value) const;
   bool isMadeInPassing(Value value) const;
@@ -77,7 +78,8 @@ private:
   const sharding::Mesh &mesh;
   /// Operations that depend on no input.
   llvm::DenseSet<Operation *> fixed;
-  llvm::DenseSet<Value> seen;
+  /// By how much values might grow when they were looked at.
+  llvm::DenseMap<Value, int64_t> seen;
   llvm::SetVector<Value> wanted;
 };
 
@@ -168,9 +170,11 @@ bool Chooser::isLookedUp(Value value) const {
 }
 
 /// Each element is multiplied once, with one row: a kernel does so in passing,
-/// and reads what the weight is made of.
+/// and reads what the weight is made of, which is less.
 bool Chooser::isReadOnce(Value value) const {
-  return haveReaders(value, fixed,
+  return bytesOf(value) > smallBytes &&
+         cost::isMadeOfFewer(bytesOf(value), bytesBehind(value)) &&
+         haveReaders(value, fixed,
                      [&](OpOperand &use) {
                        auto linear = dyn_cast<LinearOp>(use.getOwner());
                        if (!linear || use.getOperandNumber() != 1)
@@ -183,8 +187,8 @@ bool Chooser::isReadOnce(Value value) const {
          isMadeInPassing(value);
 }
 
-/// Whether it is made of weights, and takes not much more memory than they do.
-bool Chooser::isWorthwhile(Value value, int64_t growth) const {
+/// Bytes of the weights that it is made of; 0: it is made of none.
+int64_t Chooser::bytesBehind(Value value) const {
   llvm::SetVector<Value> behind;
   behind.insert(value);
   int64_t bytes = 0;
@@ -200,8 +204,15 @@ bool Chooser::isWorthwhile(Value value, int64_t growth) const {
     bytes += bytesOf(behind[i]);
     isOfWeights |= !constant || bytesOf(behind[i]) > maxNumberBytes;
   }
-  int64_t needed = bytesOf(value);
-  return isOfWeights && (needed <= smallBytes || needed <= growth * bytes);
+  return isOfWeights ? bytes : 0;
+}
+
+/// Whether it is made of weights, and takes not much more memory than they do,
+/// or little, if it is not to be made in passing.
+bool Chooser::isWorthwhile(Value value, int64_t growth) const {
+  int64_t bytes = bytesBehind(value), needed = bytesOf(value);
+  bool isSmall = growth > maxGrowthOfPart && needed <= smallBytes;
+  return bytes > 0 && (isSmall || needed <= growth * bytes);
 }
 
 /// Indices that are known are not checked when they are used.
@@ -215,15 +226,15 @@ static bool isIndex(Value value) {
 /// `value`, or else as much of what it is made of as there is to gain.
 void Chooser::want(Value value, int64_t growth) {
   Value origin = originOf(value);
-  if (!seen.insert(origin).second)
+  int64_t &before = seen[origin];
+  if (before >= growth)
     return;
+  before = growth;
   Operation *op = origin.getDefiningOp();
   if (isSource(op) || op->getNumOperands() == 0 || isIndex(value) ||
       isLookedUp(origin))
     return;
-  bool grows = !isWorthwhile(origin, maxGrowthOfPart);
-  if (canHold(origin) && isWorthwhile(origin, growth) &&
-      !(grows && isReadOnce(origin))) {
+  if (canHold(origin) && isWorthwhile(origin, growth) && !isReadOnce(origin)) {
     wanted.insert(origin);
     return;
   }

@@ -95,23 +95,25 @@ def external(kind, columns):
 def loaded():
     """Weights stay in their file, as they are. Small ones are unpacked once, of
     large ones a part at a time."""
-    def planned(size):
+    def planned(size, **more):
         with scratch() as folder:
             path = pathlib.Path(folder) / "model.onnx"
             plan = pathlib.Path(folder) / "plan.mlir"
-            onnx.save(product(TensorProto.INT4, size, size, block=16), path)
+            onnx.save(product(TensorProto.INT4, size, size, block=16, **more),
+                      path)
             done = run(tool("axopt"), path, "-o", plan)
             return plan.read_text(), done.stdout + done.stderr
     text, _ = planned(64)
     main, _, prepare = text.partition("ax.program @prepare")
     assert "ax.load @w " in prepare and "ax.load @w " not in main, text
-    text, summary = planned(2048)
-    assert "ax.load @w " in text and "@w.prepared" not in text, text
-    # 2 MiB of numbers, 1 MiB of scales, and zero points of 0.1 MiB; floats would
-    # take 16 MiB.
-    (memory,) = re.findall(r"weights ([\d.]+) MiB, activations ([\d.]+) MiB",
-                           summary)
-    assert float(memory[0]) < 3.3 and float(memory[1]) < 3.3, summary
+    for more in {}, {"axis": 0, "transposed": False}:
+        text, summary = planned(2048, **more)
+        assert "ax.load @w " in text and "prepared" not in text, text
+        # 2 MiB of numbers, 1 MiB of scales, and zero points of 0.1 MiB; floats
+        # would take 16 MiB.
+        (memory,) = re.findall(
+            r"weights ([\d.]+) MiB, activations ([\d.]+) MiB", summary)
+        assert float(memory[0]) < 3.3 and float(memory[1]) < 3.3, summary
 
 
 def cast():

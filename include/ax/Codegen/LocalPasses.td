@@ -82,7 +82,8 @@ def ComposeProducts : Pass<"axl-compose-products"> {
     products with rows of the matrix, one after another in the same memory: of
     `part-bytes`, or all at once where that is 0. With `transpose_w` they are columns of
     the result; else they are added up, each to the sum of those before, where that is
-    not rounded. A matrix that does not come apart so stays.
+    not rounded. A matrix that does not come apart so stays, and one of so many rows that
+    the result is larger.
   }];
   let options = [
     Option<"partBytes", "part-bytes", "int64_t", "0",
@@ -222,6 +223,9 @@ def OrderProducts : Pass<"axl-order-products"> {
 
 def MergeEqual : Pass<"axl-merge-equal"> {
   let summary = "Unused operations are removed, equal ones done once";
+  let description = [{
+    Those with different numbers in `axl.apart`, which this takes away, are not equal.
+  }];
 }
 
 def PickElements : Pass<"axl-pick-elements"> {

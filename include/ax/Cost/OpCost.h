@@ -15,6 +15,12 @@ std::vector<int64_t> localShape(mlir::RankedTensorType type,
 int64_t elementBytes(mlir::Type element);
 /// Returns the bytes of an element of the tensor, and of an addend of one.
 sharding::ElementBytes elementBytesOf(mlir::RankedTensorType type);
+/// Whether what has `bytes`, made element by element of `source` bytes, is
+/// better made where it is read than read from memory: it has about twice as
+/// many, or more.
+inline bool isMadeOfFewer(int64_t bytes, int64_t source) {
+  return 16 * source <= 9 * bytes;
+}
 /// Bytes of the part that one rank holds.
 int64_t localBytes(mlir::RankedTensorType type, const sharding::Mesh &mesh);
 

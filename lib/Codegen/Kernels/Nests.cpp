@@ -272,25 +272,38 @@ private:
       // the iteration's number is to be rare: each loop but the first takes a
       // quotient and a remainder of it. A loop that is cut stays inside, for
       // only loops within an iteration are written in pieces.
-      if (isCut || !(groups.size() == 1 || inner >= (i == 0 ? 64 : 1024)))
-        break;
-      product *= plan.sizeOf(group);
+      constexpr int64_t leastWithin = 64;
+      if (!isCut &&
+          (groups.size() == 1 || inner >= (i == 0 ? leastWithin : 1024))) {
+        product *= plan.sizeOf(group);
+        continue;
+      }
+      // Else what is in front of a loop that goes over several dimensions.
+      for (int k = group.first; i == 0 && !isCut && k != group.second; ++k) {
+        int64_t size = plan.atoms[k].size;
+        if (total / (product * size) < leastWithin)
+          break;
+        product *= size;
+      }
+      break;
     }
     nests.iterations = product;
     return product > 1;
   }
 
   /// A loop of two or three points leaves LLVM nothing to vectorise: they
-  /// become lanes, and the loop around them the innermost. Where each of its
-  /// points reads its own number, or writes its own, it does not matter when
-  /// lanes store.
+  /// become lanes, and the loop around them the innermost. It does not matter
+  /// when lanes store, as each point reads and writes its own place; not so
+  /// where nests within a point store, those of blocks of rows.
   bool makeLanesOfPairs() {
     constexpr int64_t fewPoints = 3, manyPoints = 8;
     bool isMore = false;
     for (auto &[key, plan] : nests.inner) {
       Operation &op =
           *std::next(fusion.getBody().front().begin(), std::get<0>(key));
-      if (&op != yield && !isa<ReduceOp>(op))
+      bool isOfElements = isa<ReduceOp>(op) &&
+                          NestRole(std::get<1>(key)) != NestRole::RowBlocks;
+      if (&op != yield && !isOfElements)
         continue;
       auto groups = plan.groups();
       llvm::erase_if(groups,

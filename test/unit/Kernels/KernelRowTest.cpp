@@ -56,7 +56,8 @@ TEST(KernelRow, ReduceManyElements) {
            {Case{"3x40x37x", "[2]", "3x40x"}, Case{"3x40x37x", "[1]", "3x37x"},
             Case{"40x3x37x", "[0]", "3x37x"}, Case{"40x3x37x", "[0, 2]", "3x"},
             Case{"40x37x", "[0, 1]", ""}, Case{"2x5001x", "[1]", "2x"},
-            Case{"1500x9x", "[0]", "9x"}}) {
+            Case{"1500x9x", "[0]", "9x"},
+            Case{"2x16x3x20x5x", "[0, 2, 3]", "16x5x"}}) {
         if (type == "i1" && std::string(kind) == "sum")
           continue;
         check({{c.shape + type},

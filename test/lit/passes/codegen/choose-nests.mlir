@@ -97,3 +97,17 @@ axl.stage @pairs(%x: tensor<1x64xf32>, %b: tensor<48x32x1xui8>, %s: tensor<48x2x
   } : (tensor<1x64xf32>, tensor<48x32x1xui8>, tensor<48x2x1xf32>) -> tensor<48xf32>
   axl.yield %0 : tensor<48xf32>
 }
+
+// -----
+
+// Nests within blocks of rows store: three of them are a loop, no lanes.
+// CHECK-LABEL: @stores
+// CHECK: ax.reduce sum {{.*}}"blocks of rows: 2 16 3"
+axl.stage @stores(%x: tensor<2x16x3x20x50xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<2x16x3x20x50xf32>):
+    %1 = ax.reduce sum %a dims [0, 2, 3] : tensor<2x16x3x20x50xf32> -> tensor<16x50xf32>
+    axl.yield %1 : tensor<16x50xf32>
+  } : (tensor<2x16x3x20x50xf32>) -> tensor<16x50xf32>
+  axl.yield %0 : tensor<16x50xf32>
+}

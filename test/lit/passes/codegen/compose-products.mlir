@@ -1,6 +1,6 @@
-// RUN: axopt-opt %s --axl-compose-products=part-bytes=4096 --split-input-file | FileCheck %s
+// RUN: axopt-opt %s --axl-compose-products=part-bytes=32768 --split-input-file | FileCheck %s
 // RUN: axopt-opt %s --axl-compose-products --split-input-file | FileCheck %s --check-prefix=WHOLE
-// RUN: axopt-opt %s --axl-compose-products=part-bytes=4096 --axl-merge-equal --split-input-file | FileCheck %s --check-prefix=MERGED
+// RUN: axopt-opt %s --axl-compose-products=part-bytes=32768 --axl-merge-equal --split-input-file | FileCheck %s --check-prefix=MERGED
 // RUN: axopt-opt %s --axl-compose-products=gpu --split-input-file | FileCheck %s --check-prefix=GPU
 
 // Of one row, a sum: no matrix of f32 is in memory.
@@ -65,34 +65,34 @@ axl.stage @columns(%x: tensor<60xbf16>, %b: tensor<60x500xi8>) {
 // -----
 
 // Numbers of four bits with a scale each 32. Of more rows than one, products of
-// parts: 48 rows are 12 kB of f32, of which 16 are made at a time.
+// parts: 384 rows are 96 kB of f32, of which 128 are made at a time.
 // CHECK-LABEL: axl.stage @parts
-// CHECK: %[[B:.*]] = ax.slice %arg1 starts [16, 0] steps [1, 1] {axl.apart = 0 : i64} : tensor<48x32xui8> -> tensor<16x32xui8>
-// CHECK: %[[C:.*]] = ax.reshape %[[B]] : tensor<16x32xui8> -> tensor<16x32x1xui8>
-// CHECK: %[[H:.*]] = ax.binary shr %[[C]], %{{.*}} : tensor<16x32x1xui8>, tensor<2xui8>
-// CHECK: %[[F:.*]] = ax.cast %{{.*}} : tensor<16x2x32xui8> -> tensor<16x2x32xf32>
-// CHECK: %[[S:.*]] = ax.slice %arg2 starts [32] steps [1] {axl.apart = 0 : i64} : tensor<96xf32> -> tensor<32xf32>
-// CHECK: %[[T:.*]] = ax.reshape %[[S]] : tensor<32xf32> -> tensor<16x2x1xf32>
+// CHECK: %[[B:.*]] = ax.slice %arg1 starts [128, 0] steps [1, 1] {axl.apart = 0 : i64} : tensor<384x32xui8> -> tensor<128x32xui8>
+// CHECK: %[[C:.*]] = ax.reshape %[[B]] : tensor<128x32xui8> -> tensor<128x32x1xui8>
+// CHECK: %[[H:.*]] = ax.binary shr %[[C]], %{{.*}} : tensor<128x32x1xui8>, tensor<2xui8>
+// CHECK: %[[F:.*]] = ax.cast %{{.*}} : tensor<128x2x32xui8> -> tensor<128x2x32xf32>
+// CHECK: %[[S:.*]] = ax.slice %arg2 starts [256] steps [1] {axl.apart = 0 : i64} : tensor<768xf32> -> tensor<256xf32>
+// CHECK: %[[T:.*]] = ax.reshape %[[S]] : tensor<256xf32> -> tensor<128x2x1xf32>
 // CHECK: ax.binary mul %[[F]], %[[T]]
-// CHECK: %[[Y:.*]] = ax.linear %arg0, %{{.*}} {transpose_w} : tensor<2x64xf32>, tensor<16x64xf32> -> tensor<2x16xf32>
-// CHECK: ax.linear {{.*}} -> tensor<2x16xf32>
+// CHECK: %[[Y:.*]] = ax.linear %arg0, %{{.*}} {transpose_w} : tensor<2x64xf32>, tensor<128x64xf32> -> tensor<2x128xf32>
+// CHECK: ax.linear {{.*}} -> tensor<2x128xf32>
 // CHECK: %[[R:.*]] = ax.concat %{{.*}}, %[[Y]], %{{.*}} dim 1
 // CHECK: axl.yield %[[R]]
 // WHOLE-LABEL: axl.stage @parts
-// WHOLE: ax.linear {{.*}} : tensor<2x64xf32>, tensor<48x64xf32>
-axl.stage @parts(%x: tensor<2x64xf32>, %b: tensor<48x32xui8>, %s: tensor<96xf32>) {
+// WHOLE: ax.linear {{.*}} : tensor<2x64xf32>, tensor<384x64xf32>
+axl.stage @parts(%x: tensor<2x64xf32>, %b: tensor<384x32xui8>, %s: tensor<768xf32>) {
   %shifts = ax.constant dense<[0, 4]> : tensor<2xui8> -> tensor<2xui8>
   %mask = ax.constant dense<15> : tensor<ui8> -> tensor<ui8>
-  %c = ax.reshape %b : tensor<48x32xui8> -> tensor<48x32x1xui8>
-  %h = ax.binary shr %c, %shifts : tensor<48x32x1xui8>, tensor<2xui8> -> tensor<48x32x2xui8>
-  %m = ax.binary bit_and %h, %mask : tensor<48x32x2xui8>, tensor<ui8> -> tensor<48x32x2xui8>
-  %g = ax.reshape %m : tensor<48x32x2xui8> -> tensor<48x2x32xui8>
-  %f = ax.cast %g : tensor<48x2x32xui8> -> tensor<48x2x32xf32>
-  %t = ax.reshape %s : tensor<96xf32> -> tensor<48x2x1xf32>
-  %v = ax.binary mul %f, %t : tensor<48x2x32xf32>, tensor<48x2x1xf32> -> tensor<48x2x32xf32>
-  %w = ax.reshape %v : tensor<48x2x32xf32> -> tensor<48x64xf32>
-  %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<48x64xf32> -> tensor<2x48xf32>
-  axl.yield %y : tensor<2x48xf32>
+  %c = ax.reshape %b : tensor<384x32xui8> -> tensor<384x32x1xui8>
+  %h = ax.binary shr %c, %shifts : tensor<384x32x1xui8>, tensor<2xui8> -> tensor<384x32x2xui8>
+  %m = ax.binary bit_and %h, %mask : tensor<384x32x2xui8>, tensor<ui8> -> tensor<384x32x2xui8>
+  %g = ax.reshape %m : tensor<384x32x2xui8> -> tensor<384x2x32xui8>
+  %f = ax.cast %g : tensor<384x2x32xui8> -> tensor<384x2x32xf32>
+  %t = ax.reshape %s : tensor<768xf32> -> tensor<384x2x1xf32>
+  %v = ax.binary mul %f, %t : tensor<384x2x32xf32>, tensor<384x2x1xf32> -> tensor<384x2x32xf32>
+  %w = ax.reshape %v : tensor<384x2x32xf32> -> tensor<384x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<384x64xf32> -> tensor<2x384xf32>
+  axl.yield %y : tensor<2x384xf32>
 }
 
 // -----
@@ -100,33 +100,52 @@ axl.stage @parts(%x: tensor<2x64xf32>, %b: tensor<48x32xui8>, %s: tensor<96xf32>
 // Rows need not divide, nor need each have its own scale; what they are made of may
 // begin with another dimension.
 // CHECK-LABEL: axl.stage @uneven
-// CHECK-DAG: ax.slice %{{.*}} starts [32, 0] steps [1, 1] {{.*}}: tensor<40x64xui8> -> tensor<8x64xui8>
-// CHECK-DAG: ax.cast %{{.*}} : tensor<8x64xui8> -> tensor<8x64xf32>
-// CHECK: ax.concat {{.*}} : tensor<2x16xf32>, tensor<2x16xf32>, tensor<2x8xf32> -> tensor<2x40xf32>
-axl.stage @uneven(%x: tensor<2x64xf32>, %b: tensor<8x320xui8>, %s: tensor<1x64xf32>) {
-  %c = ax.reshape %b : tensor<8x320xui8> -> tensor<40x64xui8>
-  %f = ax.cast %c : tensor<40x64xui8> -> tensor<40x64xf32>
-  %w = ax.binary mul %f, %s : tensor<40x64xf32>, tensor<1x64xf32> -> tensor<40x64xf32>
-  %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<40x64xf32> -> tensor<2x40xf32>
-  axl.yield %y : tensor<2x40xf32>
+// CHECK-DAG: ax.slice %{{.*}} starts [256, 0] steps [1, 1] {{.*}}: tensor<320x64xui8> -> tensor<64x64xui8>
+// CHECK-DAG: ax.cast %{{.*}} : tensor<64x64xui8> -> tensor<64x64xf32>
+// CHECK: ax.concat {{.*}} : tensor<2x128xf32>, tensor<2x128xf32>, tensor<2x64xf32> -> tensor<2x320xf32>
+axl.stage @uneven(%x: tensor<2x64xf32>, %b: tensor<8x2560xui8>, %s: tensor<1x64xf32>) {
+  %c = ax.reshape %b : tensor<8x2560xui8> -> tensor<320x64xui8>
+  %f = ax.cast %c : tensor<320x64xui8> -> tensor<320x64xf32>
+  %w = ax.binary mul %f, %s : tensor<320x64xf32>, tensor<1x64xf32> -> tensor<320x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<320x64xf32> -> tensor<2x320xf32>
+  axl.yield %y : tensor<2x320xf32>
 }
 
 // -----
 
-// Where rows of the matrix are added up, so are parts, but not of 16 bits.
+// Where rows of the matrix are added up, so are parts, each to the sum of those before;
+// but not of 16 bits.
 // CHECK-LABEL: axl.stage @sum
-// CHECK: %[[A:.*]] = ax.slice %arg0 starts [0, 0] steps [1, 1] : tensor<2x64xf32> -> tensor<2x32xf32>
-// CHECK: %[[P:.*]] = ax.linear %[[A]], %{{.*}} : tensor<2x32xf32>, tensor<32x32xf32> -> tensor<2x32xf32>
-// CHECK: %[[B:.*]] = ax.slice %arg0 starts [0, 32] steps [1, 1]
-// CHECK: %[[Q:.*]] = ax.linear %[[B]], %{{.*}} : tensor<2x32xf32>, tensor<32x32xf32> -> tensor<2x32xf32>
-// CHECK: ax.binary add %[[P]], %[[Q]]
-// CHECK: ax.linear %arg1, %{{.*}} : tensor<2x64xbf16>, tensor<64x64xbf16> -> tensor<2x64xbf16>
-axl.stage @sum(%x: tensor<2x64xf32>, %z: tensor<2x64xbf16>, %b: tensor<64x32xi8>, %c: tensor<64x64xi8>) {
-  %w = ax.cast %b : tensor<64x32xi8> -> tensor<64x32xf32>
-  %y = ax.linear %x, %w : tensor<2x64xf32>, tensor<64x32xf32> -> tensor<2x32xf32>
-  %v = ax.cast %c : tensor<64x64xi8> -> tensor<64x64xbf16>
-  %u = ax.linear %z, %v : tensor<2x64xbf16>, tensor<64x64xbf16> -> tensor<2x64xbf16>
-  axl.yield %y, %u : tensor<2x32xf32>, tensor<2x64xbf16>
+// CHECK: %[[A:.*]] = ax.slice %arg0 starts [0, 0] steps [1, 1] : tensor<2x384xf32> -> tensor<2x128xf32>
+// CHECK: %[[P:.*]] = ax.linear %[[A]], %{{.*}} : tensor<2x128xf32>, tensor<128x64xf32> -> tensor<2x64xf32>
+// CHECK: %[[B:.*]] = ax.slice %arg0 starts [0, 128] steps [1, 1]
+// CHECK: %[[Q:.*]] = ax.linear %[[B]], %{{.*}} : tensor<2x128xf32>, tensor<128x64xf32> -> tensor<2x64xf32>
+// CHECK-NEXT: %[[S:.*]] = ax.binary add %[[P]], %[[Q]] {ax.action = "B"}
+// CHECK: ax.slice %arg0 starts [0, 256]
+// CHECK: %[[R:.*]] = ax.linear
+// CHECK-NEXT: ax.binary add %[[S]], %[[R]] {ax.action = "B"}
+// CHECK: ax.linear %arg1, %{{.*}} : tensor<2x384xbf16>, tensor<384x64xbf16> -> tensor<2x64xbf16>
+axl.stage @sum(%x: tensor<2x384xf32>, %z: tensor<2x384xbf16>, %b: tensor<384x64xi8>, %c: tensor<384x64xi8>) {
+  %w = ax.cast %b : tensor<384x64xi8> -> tensor<384x64xf32>
+  %y = ax.linear %x, %w {ax.action = "B"} : tensor<2x384xf32>, tensor<384x64xf32> -> tensor<2x64xf32>
+  %v = ax.cast %c : tensor<384x64xi8> -> tensor<384x64xbf16>
+  %u = ax.linear %z, %v : tensor<2x384xbf16>, tensor<384x64xbf16> -> tensor<2x64xbf16>
+  axl.yield %y, %u : tensor<2x64xf32>, tensor<2x64xbf16>
+}
+
+// -----
+
+// Each 32 rows have a scale, of which a part has four.
+// CHECK-LABEL: axl.stage @shared
+// CHECK: ax.slice %arg1 starts [4, 0, 0] steps [1, 1, 1] {{.*}}: tensor<8x32x64xi8> -> tensor<4x32x64xi8>
+// CHECK: ax.slice %arg2 starts [4, 0, 0] steps [1, 1, 1] {{.*}}: tensor<8x1x64xf32> -> tensor<4x1x64xf32>
+// CHECK: ax.linear {{.*}} : tensor<2x128xf32>, tensor<128x64xf32> -> tensor<2x64xf32>
+axl.stage @shared(%x: tensor<2x256xf32>, %b: tensor<8x32x64xi8>, %s: tensor<8x1x64xf32>) {
+  %f = ax.cast %b : tensor<8x32x64xi8> -> tensor<8x32x64xf32>
+  %m = ax.binary mul %f, %s : tensor<8x32x64xf32>, tensor<8x1x64xf32> -> tensor<8x32x64xf32>
+  %w = ax.reshape %m : tensor<8x32x64xf32> -> tensor<256x64xf32>
+  %y = ax.linear %x, %w : tensor<2x256xf32>, tensor<256x64xf32> -> tensor<2x64xf32>
+  axl.yield %y : tensor<2x64xf32>
 }
 
 // -----
@@ -135,40 +154,43 @@ axl.stage @sum(%x: tensor<2x64xf32>, %z: tensor<2x64xbf16>, %b: tensor<64x32xi8>
 // themselves: none is in memory from one to the other.
 // MERGED-LABEL: axl.stage @both
 // MERGED-NOT: axl.apart
-// MERGED-COUNT-8: ax.cast %{{.*}} : tensor<16x64xi8> -> tensor<16x64xf32>
+// MERGED-COUNT-4: ax.cast %{{.*}} : tensor<128x64xi8> -> tensor<128x64xf32>
 // MERGED-NOT: ax.cast
 // MERGED: axl.yield
-axl.stage @both(%x: tensor<2x64xf32>, %g: tensor<2x64xf32>, %b: tensor<64x64xi8>) {
-  %w = ax.cast %b : tensor<64x64xi8> -> tensor<64x64xf32>
-  %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<64x64xf32> -> tensor<2x64xf32>
-  %d = ax.linear %g, %w : tensor<2x64xf32>, tensor<64x64xf32> -> tensor<2x64xf32>
-  axl.yield %y, %d : tensor<2x64xf32>, tensor<2x64xf32>
+axl.stage @both(%x: tensor<2x64xf32>, %g: tensor<2x256xf32>, %b: tensor<256x64xi8>) {
+  %w = ax.cast %b : tensor<256x64xi8> -> tensor<256x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<2x64xf32>, tensor<256x64xf32> -> tensor<2x256xf32>
+  %d = ax.linear %g, %w : tensor<2x256xf32>, tensor<256x64xf32> -> tensor<2x64xf32>
+  axl.yield %y, %d : tensor<2x256xf32>, tensor<2x64xf32>
 }
 
 // -----
 
 // What is made of as many bytes is made once; what is transposed on the way has no
-// part for each row, and of a batch of matrices there is none.
+// part for each row, and of a batch of matrices there is none. Of 512 rows
+// the result is larger than the matrix.
 // CHECK-LABEL: axl.stage @stay
 // CHECK-NOT: ax.slice
-// CHECK: ax.linear {{.*}} : tensor<1x64xf32>, tensor<48x64xf32>
-// CHECK: ax.linear {{.*}} : tensor<2x64xf32>, tensor<48x64xf32>
-// CHECK: ax.dot {{.*}} : tensor<3x1x64xf32>, tensor<3x64x48xf32>
-axl.stage @stay(%x: tensor<1x64xf32>, %z: tensor<2x64xf32>, %u: tensor<3x1x64xf32>,
-                %a: tensor<48x64xf32>, %b: tensor<64x48xi8>, %c: tensor<3x64x48xi8>) {
-  %w = ax.unary neg %a : tensor<48x64xf32> -> tensor<48x64xf32>
-  %y = ax.linear %x, %w {transpose_w} : tensor<1x64xf32>, tensor<48x64xf32> -> tensor<1x48xf32>
-  %t = ax.transpose %b [1, 0] : tensor<64x48xi8> -> tensor<48x64xi8>
-  %r = ax.reshape %t : tensor<48x64xi8> -> tensor<64x48xi8>
-  %q = ax.reshape %r : tensor<64x48xi8> -> tensor<3072xi8>
-  %n = ax.unary neg %q : tensor<3072xi8> -> tensor<3072xi8>
-  %o = ax.slice %n starts [0] steps [1] : tensor<3072xi8> -> tensor<3072xi8>
-  %p = ax.reshape %o : tensor<3072xi8> -> tensor<1x48x64xi8>
-  %k = ax.unary neg %p : tensor<1x48x64xi8> -> tensor<1x48x64xi8>
-  %l = ax.reshape %k : tensor<1x48x64xi8> -> tensor<48x64xi8>
-  %f = ax.cast %l : tensor<48x64xi8> -> tensor<48x64xf32>
-  %v = ax.linear %z, %f {transpose_w} : tensor<2x64xf32>, tensor<48x64xf32> -> tensor<2x48xf32>
-  %g = ax.cast %c : tensor<3x64x48xi8> -> tensor<3x64x48xf32>
-  %d = ax.dot %u, %g batch [0] x [0] contract [2] x [1] : tensor<3x1x64xf32>, tensor<3x64x48xf32> -> tensor<3x1x48xf32>
-  axl.yield %y, %v, %d : tensor<1x48xf32>, tensor<2x48xf32>, tensor<3x1x48xf32>
+// CHECK: ax.linear {{.*}} : tensor<1x64xf32>, tensor<384x64xf32>
+// CHECK: ax.linear {{.*}} : tensor<2x64xf32>, tensor<384x64xf32>
+// CHECK-DAG: ax.dot {{.*}} : tensor<3x1x64xf32>, tensor<3x64x384xf32>
+axl.stage @stay(%x: tensor<1x64xf32>, %z: tensor<2x64xf32>, %u: tensor<3x1x64xf32>, %h: tensor<512x64xf32>,
+                %a: tensor<384x64xf32>, %b: tensor<64x384xi8>, %c: tensor<3x64x384xi8>) {
+  %w = ax.unary neg %a : tensor<384x64xf32> -> tensor<384x64xf32>
+  %y = ax.linear %x, %w {transpose_w} : tensor<1x64xf32>, tensor<384x64xf32> -> tensor<1x384xf32>
+  %t = ax.transpose %b [1, 0] : tensor<64x384xi8> -> tensor<384x64xi8>
+  %r = ax.reshape %t : tensor<384x64xi8> -> tensor<64x384xi8>
+  %q = ax.reshape %r : tensor<64x384xi8> -> tensor<24576xi8>
+  %n = ax.unary neg %q : tensor<24576xi8> -> tensor<24576xi8>
+  %o = ax.slice %n starts [0] steps [1] : tensor<24576xi8> -> tensor<24576xi8>
+  %p = ax.reshape %o : tensor<24576xi8> -> tensor<1x384x64xi8>
+  %k = ax.unary neg %p : tensor<1x384x64xi8> -> tensor<1x384x64xi8>
+  %l = ax.reshape %k : tensor<1x384x64xi8> -> tensor<384x64xi8>
+  %f = ax.cast %l : tensor<384x64xi8> -> tensor<384x64xf32>
+  %v = ax.linear %z, %f {transpose_w} : tensor<2x64xf32>, tensor<384x64xf32> -> tensor<2x384xf32>
+  %g = ax.cast %c : tensor<3x64x384xi8> -> tensor<3x64x384xf32>
+  %d = ax.dot %u, %g batch [0] x [0] contract [2] x [1] : tensor<3x1x64xf32>, tensor<3x64x384xf32> -> tensor<3x1x384xf32>
+  %i = ax.cast %b : tensor<64x384xi8> -> tensor<64x384xf32>
+  %j = ax.linear %h, %i : tensor<512x64xf32>, tensor<64x384xf32> -> tensor<512x384xf32>
+  axl.yield %y, %v, %d, %j : tensor<1x384xf32>, tensor<2x384xf32>, tensor<3x1x384xf32>, tensor<512x384xf32>
 }
