@@ -42,6 +42,8 @@ static bool isMadeInPassing(Operation *op) {
          !isCostly(op);
 }
 
+/// Whether `weight` is better made where it is read, by the rule of what a plan
+/// prepares: both leave the same to each other.
 static bool isOfFewerBytes(Value weight) {
   constexpr size_t mostValues = 64;
   llvm::SmallSetVector<Value, 16> values;
