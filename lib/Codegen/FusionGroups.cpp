@@ -260,26 +260,20 @@ bool FusionGroups::mayPull(Operation *op, unsigned group) const {
     return true;
   // The same for a whole row: worked out once for it, as LLVM moves what the
   // loop over a row does not change out of that loop.
-  SmallVector<Value> seenAs{op->getResult(0)};
-  for (size_t i = 0; i < seenAs.size(); ++i)
-    for (Operation *user : seenAs[i].getUsers()) {
-      if (!groups[group].members.contains(user))
-        continue;
-      if (isa<ReshapeOp>(user)) {
-        seenAs.push_back(user->getResult(0));
-        continue;
-      }
-      ArrayRef<int64_t> wide = shapeOf(user->getResult(0));
-      ArrayRef<int64_t> narrow = shapeOf(seenAs[i]);
-      bool isGatherIndex = isa<GatherOp>(user) &&
-                           user->getOperand(1) == op->getResult(0) &&
-                           wide.size() > narrow.size();
-      bool isPerRow = !wide.empty() && !narrow.empty() && narrow.back() == 1 &&
-                      wide.back() >= 16 &&
-                      numElements(user) <= elements * wide.back();
-      if (!isGatherIndex && !isPerRow)
-        return false;
-    }
+  for (Operation *user : op->getUsers()) {
+    if (!llvm::is_contained(groups[group].members, user))
+      continue;
+    ArrayRef<int64_t> wide = tensorType(user->getResult(0)).getShape();
+    ArrayRef<int64_t> narrow = tensorType(op->getResult(0)).getShape();
+    bool isGatherIndex = isa<GatherOp>(user) &&
+                         user->getOperand(1) == op->getResult(0) &&
+                         wide.size() > narrow.size();
+    bool isPerRow = !wide.empty() && !narrow.empty() && narrow.back() == 1 &&
+                    wide.back() >= 16 &&
+                    numElements(user) <= elements * wide.back();
+    if (!isGatherIndex && !isPerRow)
+      return false;
+  }
   return true;
 }
 
