@@ -175,12 +175,19 @@ public:
   llvm::Error synchronize() override { return llvm::Error::success(); }
 };
 
-/// Whether our own kernels multiply faster: with one 512-bit multiplier (AMD)
+/// Whether our own kernels multiply faster. With one 512-bit multiplier (AMD)
 /// oneDNN reaches 97 % of its peak and ours 96 %; with two (Intel) fetching
-/// weights ahead counts.
-bool prefersPackedMatmul() {
+/// weights ahead counts, where the product is not limited by memory anyway.
+/// With none oneDNN 2.6 packs the weights in each call, and does GELU one
+/// number at a time; one row is all memory, and short sums are its own.
+bool prefersPackedMatmul(const MatmulDesc &desc) {
 #if defined(__x86_64__)
-  return __builtin_cpu_is("intel");
+  int64_t k = desc.a.sizes.back(), rows = 1;
+  for (int64_t size : llvm::ArrayRef(desc.c.sizes).drop_back())
+    rows *= size;
+  if (__builtin_cpu_supports("avx512f"))
+    return __builtin_cpu_is("intel") && rows >= 8;
+  return rows >= 2 && k >= 256 && desc.c.sizes.back() >= 128;
 #else
   return false;
 #endif
@@ -280,7 +287,7 @@ private:
         llvm::is_contained(desc.b.sizes, 0) || desc.hasInput())
       return preparePlainMatmul(desc);
     ExpectedCpuOp op = nullptr;
-    if (prefersPackedMatmul())
+    if (prefersPackedMatmul(desc))
       op = preparePackedMatmul(desc, constant, *packed);
     if (op && !*op)
       op = guardNaN(desc, constant, [&](const MatmulDesc &d) {

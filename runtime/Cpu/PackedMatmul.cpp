@@ -72,9 +72,6 @@ std::optional<RowProduct> asRows(const MatmulDesc &original) {
 constexpr int64_t blockK = 512;
 /// Rows for which b is streamed once.
 constexpr int64_t blockRowTiles = 16;
-/// The least number of rows: with fewer the product is limited by memory, and
-/// oneDNN is as good.
-constexpr int64_t leastRows = 8;
 constexpr int64_t cacheLine = 64;
 
 class PackedMatmul : public CpuOp {
@@ -309,7 +306,7 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
   // Of b only the matrix counts.
   for (auto *dims : {&desc.b.sizes, &desc.b.strides})
     dims->erase(dims->begin(), dims->end() - 2);
-  if (desc.c.sizes[0] < leastRows || desc.a.sizes.back() == 0 ||
+  if (desc.c.sizes[0] == 0 || desc.a.sizes.back() == 0 ||
       desc.c.sizes[1] == 0 || desc.c.strides[1] != 1)
     return nullptr;
   int64_t k = desc.b.sizes[0];

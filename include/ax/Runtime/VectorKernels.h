@@ -70,7 +70,7 @@ struct PackedTile {
 };
 
 struct VectorKernels {
-  /// Null without AVX-512.
+  /// Null without AVX2.
   void (*packedTile)(const PackedTile &tile);
   int32_t panelWidth;
   int32_t maxTileRows;
