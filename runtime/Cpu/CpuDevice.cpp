@@ -175,24 +175,6 @@ public:
   llvm::Error synchronize() override { return llvm::Error::success(); }
 };
 
-/// Whether our own kernels multiply faster. With one 512-bit multiplier (AMD)
-/// oneDNN reaches 97 % of its peak and ours 96 %; with two (Intel) fetching
-/// weights ahead counts, where the product is not limited by memory anyway.
-/// With none oneDNN 2.6 packs the weights in each call, and does GELU one
-/// number at a time; one row is all memory, and short sums are its own.
-bool prefersPackedMatmul(const MatmulDesc &desc) {
-#if defined(__x86_64__)
-  int64_t k = desc.a.sizes.back(), rows = 1;
-  for (int64_t size : llvm::ArrayRef(desc.c.sizes).drop_back())
-    rows *= size;
-  if (__builtin_cpu_supports("avx512f"))
-    return __builtin_cpu_is("intel") && rows >= 8;
-  return rows >= 2 && k >= 256 && desc.c.sizes.back() >= 128;
-#else
-  return false;
-#endif
-}
-
 /// Makes subnormal numbers 0 in the calling thread and, since threads inherit
 /// it, its future team.
 void flushDenormals() {
@@ -269,83 +251,13 @@ public:
   prepare(const LibraryDesc &desc, const ConstantOperand &operand) override {
     CpuConstant constant{DeviceAccess::pointer(operand.data), operand.identity,
                          operand.byteOffset};
-    return std::visit(
-        [&](const auto &d) -> llvm::Expected<std::unique_ptr<LibraryOp>> {
-          ExpectedCpuOp op = prepareOp(d, constant);
-          if (!op)
-            return addContext(op.takeError(), toString(desc));
-          return std::move(*op);
-        },
-        desc);
+    ExpectedCpuOp op = prepareCpuOp(desc, constant, *packed);
+    if (!op)
+      return addContext(op.takeError(), toString(desc));
+    return std::move(*op);
   }
 
 private:
-  ExpectedCpuOp prepareOp(const MatmulDesc &desc, const CpuConstant &constant) {
-    // A sum over nothing is 0; oneDNN writes nothing. And it has neither two
-    // results nor gradients of activations.
-    if (llvm::is_contained(desc.a.sizes, 0) ||
-        llvm::is_contained(desc.b.sizes, 0) || desc.hasInput())
-      return preparePlainMatmul(desc);
-    ExpectedCpuOp op = nullptr;
-    if (prefersPackedMatmul(desc))
-      op = preparePackedMatmul(desc, constant, *packed);
-    if (op && !*op)
-      op = guardNaN(desc, constant, [&](const MatmulDesc &d) {
-        return prepareDnnlMatmul(d, constant, *packed);
-      });
-    return op && !*op ? preparePlainMatmul(desc) : std::move(op);
-  }
-  /// Where oneDNN fills up to a block of 16 output channels, or has only its
-  /// reference, or would turn a signal that lies well.
-  static bool prefersPlain(const ConvDesc &desc) {
-    if (desc.x.dtype != DType::F32)
-      return false;
-    if (desc.kind == ConvKind::Transposed)
-      return desc.groups == 1 && desc.y.sizes[1] <= 4 &&
-             llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; });
-    return isPlainDepthwiseConv(desc) && desc.strides[0] == 1 &&
-           desc.x.strides[2] == 1 && desc.y.strides[2] == 1;
-  }
-  ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant) {
-    ExpectedCpuOp op = nullptr;
-    if (!prefersPlain(desc))
-      op = guardNaN(desc, constant, [&](const ConvDesc &d) {
-        return prepareDnnlConv(d, constant, *packed);
-      });
-    if (!op || *op)
-      return op;
-    switch (desc.kind) {
-    case ConvKind::Forward:
-      return isPlainDepthwiseConv(desc) ? preparePlainDepthwiseConv(desc)
-                                        : preparePlainConv(desc);
-    case ConvKind::Transposed:
-      return preparePlainConvTransposed(desc);
-    case ConvKind::WeightGradient:
-      return preparePlainConvWeightGradient(desc);
-    }
-    llvm_unreachable("no such convolution");
-  }
-  ExpectedCpuOp prepareOp(const PoolDesc &desc, const CpuConstant &) {
-    return preparePool(desc);
-  }
-  ExpectedCpuOp prepareOp(const AttentionDesc &desc, const CpuConstant &) {
-    return prepareAttention(desc);
-  }
-  ExpectedCpuOp prepareOp(const AttentionGradientDesc &desc,
-                          const CpuConstant &) {
-    return prepareAttentionGradient(desc);
-  }
-  ExpectedCpuOp prepareOp(const TopKDesc &desc, const CpuConstant &) {
-    return prepareTopK(desc);
-  }
-  ExpectedCpuOp prepareOp(const NonMaxSuppressionDesc &desc,
-                          const CpuConstant &) {
-    return prepareNonMaxSuppression(desc);
-  }
-  ExpectedCpuOp prepareOp(const IndexCheckDesc &desc, const CpuConstant &) {
-    return prepareIndexCheck(desc);
-  }
-
   std::shared_ptr<PackedWeights> packed;
   DeviceOptions options;
   CpuMapping mapping;

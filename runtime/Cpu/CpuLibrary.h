@@ -49,11 +49,18 @@ private:
 
 using ExpectedCpuOp = llvm::Expected<std::unique_ptr<CpuOp>>;
 
-/// Prepares a product by our own packed kernels. A null pointer: not for these
-/// operands.
+/// Prepares `desc` by the fastest of what follows on this processor.
+ExpectedCpuOp prepareCpuOp(const LibraryDesc &desc, const CpuConstant &constant,
+                           PackedWeights &packed);
+
+/// Prepares a product, or a convolution, by our own packed kernels. A null
+/// pointer: not for these operands.
 ExpectedCpuOp preparePackedMatmul(const MatmulDesc &desc,
                                   const CpuConstant &constant,
                                   PackedWeights &packed);
+ExpectedCpuOp preparePackedConv(const ConvDesc &desc,
+                                const CpuConstant &constant,
+                                PackedWeights &packed);
 
 /// Prepares a product by oneDNN. A null pointer: oneDNN cannot do it.
 ExpectedCpuOp prepareDnnlMatmul(const MatmulDesc &desc,

@@ -45,7 +45,8 @@ using MultiplyPanelFn = void (*)(const T *a, int64_t aStride, const T *b,
 /// Steps of k that lie together in a packed row.
 constexpr int64_t packedK = 16;
 
-/// A tile of c = act(a b + bias) + residual; rows x at most `panelWidth`.
+/// A tile of c = act(a b + bias) + residual, or with `activationLast` of
+/// act(a b + bias + residual); rows x at most `panelWidth`.
 struct PackedTile {
   /// [k / packedK][rows][packedK] and [k][panelWidth], dense.
   const float *a;
@@ -64,6 +65,7 @@ struct PackedTile {
   const float *residual;
   int64_t residualStride;
   Activation activation;
+  bool activationLast;
   /// Cache lines to fetch meanwhile, at most one for each 4 steps of k.
   const char *prefetch;
   int64_t prefetchLines;

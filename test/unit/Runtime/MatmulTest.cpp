@@ -297,7 +297,7 @@ TEST(MatmulTest, Threads) {
 }
 
 TEST(MatmulTest, ResidualInPlace) {
-  MatmulDesc desc = makeDesc(DType::F32, {}, 17, 33, 40);
+  MatmulDesc desc = makeDesc(DType::F32, {}, 17, 300, 140);
   desc.hasResidual = true;
   desc.residual = desc.c;
   desc.activation = Activation::Relu;

@@ -1,0 +1,158 @@
+//===- PrepareOps.cpp - Whose kernels do what on the CPU ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "CpuLibrary.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace ax::rt {
+
+namespace {
+
+/// Of the processor, as far as it decides whose kernels are faster.
+bool hasWideVectors() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+bool isIntel() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
+/// Whether our own kernels multiply faster. With one 512-bit multiplier (AMD)
+/// oneDNN reaches 97 % of its peak and ours 96 %; with two (Intel) fetching
+/// weights ahead counts, where the product is not limited by memory anyway.
+/// With none oneDNN 2.6 packs the weights in each call, and with some shapes
+/// does GELU one number at a time; ours are slower for one row, and where tiles
+/// are mostly begun and ended, or packed.
+bool prefersPackedMatmul(const MatmulDesc &desc) {
+  int64_t rows = 1;
+  for (int64_t size : llvm::ArrayRef(desc.c.sizes).drop_back())
+    rows *= size;
+  if (hasWideVectors())
+    return isIntel() && rows >= 8;
+  return rows >= 2 && desc.a.sizes.back() >= 256 && desc.c.sizes.back() >= 128;
+}
+
+/// Whether our own kernels convolve faster: without 512-bit vectors, where
+/// oneDNN's windows do not see places next to each other, or lines of x do not
+/// stay in the first-level cache, or a few rows are all weights. Its kernels
+/// for windows of one place are the best.
+bool prefersPackedConv(const ConvDesc &desc) {
+  int64_t places = 1, rows = desc.y.sizes[0];
+  bool isDilated = false;
+  for (size_t d = 0; d < desc.dilations.size(); ++d) {
+    places *= desc.w.sizes[d + 2];
+    rows *= desc.y.sizes[d + 2];
+    isDilated |= desc.dilations[d] > 1 && desc.w.sizes[d + 2] > 1;
+  }
+  int64_t columns = desc.y.sizes[1] / desc.groups;
+  if (hasWideVectors() || places == 1 || columns < 16)
+    return false;
+  constexpr int64_t halfCache = 1 << 14;
+  int64_t lineBytes = desc.x.sizes.back() * desc.x.sizes[1] *
+                      static_cast<int64_t>(sizeof(float));
+  bool hasLongLines =
+      lineBytes > halfCache && columns >= 32 && places * desc.w.sizes[1] >= 256;
+  return isDilated || hasLongLines || (columns >= 64 && rows <= 64);
+}
+
+ExpectedCpuOp prepareOp(const MatmulDesc &desc, const CpuConstant &constant,
+                        PackedWeights &packed) {
+  // A sum over nothing is 0; oneDNN writes nothing. And it has neither two
+  // results nor gradients of activations.
+  if (llvm::is_contained(desc.a.sizes, 0) ||
+      llvm::is_contained(desc.b.sizes, 0) || desc.hasInput())
+    return preparePlainMatmul(desc);
+  ExpectedCpuOp op = nullptr;
+  if (prefersPackedMatmul(desc))
+    op = preparePackedMatmul(desc, constant, packed);
+  if (op && !*op)
+    op = guardNaN(desc, constant, [&](const MatmulDesc &d) {
+      return prepareDnnlMatmul(d, constant, packed);
+    });
+  return op && !*op ? preparePlainMatmul(desc) : std::move(op);
+}
+
+/// Where oneDNN fills up to a block of 16 output channels, or has only its
+/// reference, or would turn a signal that lies well.
+bool prefersPlain(const ConvDesc &desc) {
+  if (desc.x.dtype != DType::F32)
+    return false;
+  if (desc.kind == ConvKind::Transposed)
+    return desc.groups == 1 && desc.y.sizes[1] <= 4 &&
+           llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; });
+  return isPlainDepthwiseConv(desc) && desc.strides[0] == 1 &&
+         desc.x.strides[2] == 1 && desc.y.strides[2] == 1;
+}
+
+ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant,
+                        PackedWeights &packed) {
+  ExpectedCpuOp op = nullptr;
+  if (prefersPackedConv(desc))
+    op = preparePackedConv(desc, constant, packed);
+  if (op && !*op && !prefersPlain(desc))
+    op = guardNaN(desc, constant, [&](const ConvDesc &d) {
+      return prepareDnnlConv(d, constant, packed);
+    });
+  if (op && !*op && desc.groups == 1)
+    op = preparePackedConv(desc, constant, packed);
+  if (!op || *op)
+    return op;
+  switch (desc.kind) {
+  case ConvKind::Forward:
+    return isPlainDepthwiseConv(desc) ? preparePlainDepthwiseConv(desc)
+                                      : preparePlainConv(desc);
+  case ConvKind::Transposed:
+    return preparePlainConvTransposed(desc);
+  case ConvKind::WeightGradient:
+    return preparePlainConvWeightGradient(desc);
+  }
+  llvm_unreachable("no such convolution");
+}
+
+ExpectedCpuOp prepareOp(const PoolDesc &desc, const CpuConstant &,
+                        PackedWeights &) {
+  return preparePool(desc);
+}
+
+ExpectedCpuOp prepareOp(const AttentionDesc &desc, const CpuConstant &,
+                        PackedWeights &) {
+  return prepareAttention(desc);
+}
+
+ExpectedCpuOp prepareOp(const AttentionGradientDesc &desc, const CpuConstant &,
+                        PackedWeights &) {
+  return prepareAttentionGradient(desc);
+}
+
+ExpectedCpuOp prepareOp(const TopKDesc &desc, const CpuConstant &,
+                        PackedWeights &) {
+  return prepareTopK(desc);
+}
+
+ExpectedCpuOp prepareOp(const NonMaxSuppressionDesc &desc, const CpuConstant &,
+                        PackedWeights &) {
+  return prepareNonMaxSuppression(desc);
+}
+
+ExpectedCpuOp prepareOp(const IndexCheckDesc &desc, const CpuConstant &,
+                        PackedWeights &) {
+  return prepareIndexCheck(desc);
+}
+
+} // namespace
+
+ExpectedCpuOp prepareCpuOp(const LibraryDesc &desc, const CpuConstant &constant,
+                           PackedWeights &packed) {
+  return std::visit(
+      [&](const auto &d) { return prepareOp(d, constant, packed); }, desc);
+}
+
+} // namespace ax::rt

@@ -1,0 +1,230 @@
+//===- PackedConvTest.cpp - Our packed convolutions against others --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which of them a device uses depends on the processor; this calls ours.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CpuLibrary.h"
+#include "LibraryRunner.h"
+#include "Threads.h"
+#include "ax/Runtime/HostMemory.h"
+#include "ax/Runtime/VectorKernels.h"
+
+using namespace ax;
+using namespace ax::rt;
+
+namespace {
+
+/// Channels last, of which there may be `more` at each place.
+TensorDesc image(const std::vector<int64_t> &sizes, int64_t more = 0) {
+  TensorDesc view = TensorDesc::dense(DType::F32, sizes);
+  int64_t stride = sizes[1] + more;
+  view.strides[1] = 1;
+  for (size_t d = sizes.size(); d-- > 2;) {
+    view.strides[d] = stride;
+    stride *= sizes[d];
+  }
+  view.strides[0] = stride;
+  return view;
+}
+
+struct Case {
+  std::vector<int64_t> x, w, strides, dilations, padsLow, padsHigh;
+  int64_t groups = 1, moreX = 0, moreY = 0;
+};
+
+ConvDesc makeDesc(const Case &c) {
+  ConvDesc desc;
+  desc.strides = c.strides;
+  desc.dilations = c.dilations;
+  desc.padsLow = c.padsLow;
+  desc.padsHigh = c.padsHigh;
+  desc.groups = c.groups;
+  desc.constantW = true;
+  std::vector<int64_t> y{c.x[0], c.w[0]};
+  for (size_t d = 0; d < c.strides.size(); ++d)
+    y.push_back((c.x[d + 2] + c.padsLow[d] + c.padsHigh[d] -
+                 (c.w[d + 2] - 1) * c.dilations[d] - 1) /
+                    c.strides[d] +
+                1);
+  desc.x = image(c.x, c.moreX);
+  desc.w = TensorDesc::dense(DType::F32, c.w);
+  desc.y = image(y, c.moreY);
+  return desc;
+}
+
+void check(const ConvDesc &desc) {
+  std::vector<ViewData> data = randomArguments(desc, -1, NAN);
+  std::vector<ViewData> reference = data;
+  PackedWeights packed;
+  CpuConstant constant{data[1].memory.data()};
+  auto ours = llvm::cantFail(preparePackedConv(desc, constant, packed));
+  ASSERT_TRUE(ours) << toString(desc);
+  EXPECT_FALSE(ours->readsConstant());
+  std::vector<void *> addresses;
+  for (ViewData &d : data)
+    addresses.push_back(d.memory.mutableData());
+  addresses[1] = nullptr;
+  auto workspace =
+      llvm::cantFail(HostMemory::allocate(ours->getWorkspaceBytes()));
+  llvm::cantFail(ours->execute(addresses.data(), workspace.getData()));
+  ConvDesc plain = desc;
+  plain.constantW = false;
+  runLibrary(plain, reference);
+  double largest = 0;
+  forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &index) {
+    largest = std::max(largest, std::abs(data.back().get(index) -
+                                         reference.back().get(index)));
+  });
+  int64_t depth = desc.w.numElements() / desc.w.sizes[0];
+  EXPECT_LE(largest, 2e-6 * std::sqrt(double(depth))) << toString(desc);
+}
+
+class PackedConvTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!vectorKernels().packedTile)
+      GTEST_SKIP() << "this processor has no AVX2";
+  }
+  void TearDown() override { setNumThreads(1); }
+};
+
+TEST_F(PackedConvTest, Images) {
+  for (int64_t channels : {1, 3, 16, 20})
+    for (int64_t stride : {1, 2})
+      for (int64_t dilation : {1, 3})
+        check(makeDesc({{2, channels, 9, 11},
+                        {33, channels, 3, 3},
+                        {stride, stride},
+                        {dilation, dilation},
+                        {2, 1},
+                        {1, 3}}));
+}
+
+TEST_F(PackedConvTest, Signals) {
+  for (int64_t channels : {1, 5, 32})
+    for (int64_t dilation : {1, 5})
+      check(makeDesc(
+          {{3, channels, 70}, {40, channels, 7}, {3}, {dilation}, {15}, {4}}));
+}
+
+TEST_F(PackedConvTest, Volumes) {
+  check(makeDesc({{2, 6, 4, 5, 6},
+                  {20, 6, 3, 2, 3},
+                  {1, 2, 1},
+                  {1, 1, 2},
+                  {1, 0, 2},
+                  {1, 1, 2}}));
+}
+
+// Windows that see nothing but padding.
+TEST_F(PackedConvTest, FarInThePadding) {
+  check(
+      makeDesc({{1, 8, 2, 2}, {16, 8, 2, 2}, {1, 1}, {1, 1}, {5, 5}, {5, 5}}));
+  check(
+      makeDesc({{1, 8, 1, 3}, {16, 8, 1, 3}, {2, 4}, {1, 2}, {0, 9}, {3, 9}}));
+}
+
+TEST_F(PackedConvTest, Groups) {
+  check(makeDesc({{2, 24, 6, 7},
+                  {36, 8, 3, 3},
+                  {1, 1},
+                  {1, 1},
+                  {1, 1},
+                  {1, 1},
+                  /*groups=*/3}));
+}
+
+// Of a concatenation, as x and as y.
+TEST_F(PackedConvTest, ChannelsOfMore) {
+  Case c{{2, 12, 5, 6}, {20, 12, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  c.moreX = 7;
+  c.moreY = 9;
+  ConvDesc desc = makeDesc(c);
+  desc.hasBias = desc.hasResidual = true;
+  check(desc);
+}
+
+TEST_F(PackedConvTest, Epilogues) {
+  for (Activation activation : allActivations)
+    for (bool hasBias : {false, true})
+      for (bool hasResidual : {false, true})
+        for (bool activationLast : {false, hasResidual})
+          // One block of k and several, panels that are full and one that is
+          // not.
+          for (int64_t channels : {8, 80}) {
+            ConvDesc desc = makeDesc({{1, channels, 5, 6},
+                                      {70, channels, 3, 3},
+                                      {1, 1},
+                                      {1, 1},
+                                      {1, 1},
+                                      {1, 1}});
+            desc.activation = activation;
+            desc.hasBias = hasBias;
+            desc.hasResidual = hasResidual;
+            desc.activationLast = activationLast;
+            check(desc);
+          }
+}
+
+// Threads have panels, or rows where there are few panels or many rows.
+TEST_F(PackedConvTest, Threads) {
+  setNumThreads(3);
+  for (int64_t columns : {20, 200})
+    for (int64_t height : {4, 110})
+      check(makeDesc({{1, 64, height, 30},
+                      {columns, 64, 3, 3},
+                      {1, 1},
+                      {1, 1},
+                      {1, 1},
+                      {1, 1}}));
+}
+
+TEST_F(PackedConvTest, ResidualInPlace) {
+  ConvDesc desc =
+      makeDesc({{1, 16, 4, 4}, {16, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}});
+  desc.hasResidual = true;
+  PackedWeights packed;
+  std::vector<float> x(16 * 16, 1.0f), w(16 * 16 * 9, 2.0f), y(16 * 16, 3.0f);
+  auto op = llvm::cantFail(preparePackedConv(desc, {w.data()}, packed));
+  auto workspace =
+      llvm::cantFail(HostMemory::allocate(op->getWorkspaceBytes()));
+  void *addresses[] = {x.data(), nullptr, y.data(), y.data()};
+  llvm::cantFail(op->execute(addresses, workspace.getData()));
+  EXPECT_EQ(y.front(), 4 * 16 * 2.0f + 3.0f);
+  EXPECT_EQ(y[5 * 16], 9 * 16 * 2.0f + 3.0f);
+}
+
+TEST_F(PackedConvTest, OthersAreRefused) {
+  PackedWeights packed;
+  std::vector<double> w(16 * 16 * 9);
+  auto refused = [&](const ConvDesc &desc, const void *data) {
+    return !llvm::cantFail(preparePackedConv(desc, {data, 0}, packed));
+  };
+  const ConvDesc good =
+      makeDesc({{1, 16, 4, 4}, {16, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}});
+  EXPECT_FALSE(refused(good, w.data()));
+  EXPECT_TRUE(refused(good, nullptr));
+  ConvDesc desc = good;
+  desc.constantW = false;
+  EXPECT_TRUE(refused(desc, w.data()));
+  desc = good;
+  desc.x = TensorDesc::dense(DType::F32, desc.x.sizes);
+  EXPECT_TRUE(refused(desc, w.data()));
+  desc = good;
+  desc.y = TensorDesc::dense(DType::F32, desc.y.sizes);
+  EXPECT_TRUE(refused(desc, w.data()));
+  // Lines with something between them.
+  desc = good;
+  desc.y.strides[2] += 16;
+  EXPECT_TRUE(refused(desc, w.data()));
+  desc = good;
+  desc.kind = ConvKind::Transposed;
+  EXPECT_TRUE(refused(desc, w.data()));
+  desc = good;
+  desc.x.dtype = desc.w.dtype = desc.y.dtype = DType::F64;
+  EXPECT_TRUE(refused(desc, w.data()));
+}
+
+} // namespace
