@@ -2,17 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A convolution is a product: a row is what the window of an output place sees,
-// a column an output channel. Windows are gathered when tiles of rows are
-// packed, and are never in memory as a whole. For example, of an image of 8
-// channels a window of 3 x 3 is 3 runs of 24 elements, each zero where it lies
-// in the padding.
+// a column an output channel. With channels next to each other a window is a
+// few runs of memory, which lie alike for all windows, so that products read
+// them where they are. For example, a window of 3 x 3 of an image of 8 channels
+// is 3 runs of 24 elements, each a line of the image behind the one before.
+// What is padded is copied first, with zeros around it.
+//
+// A transposed convolution of stride s is s convolutions (along each
+// dimension), each of every s-th place of the window and of the output: with a
+// window of 4 and a stride of 2 even outputs are made of places 0 and 2, odd
+// ones of 1 and 3.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CpuLibrary.h"
 #include "PackedProduct.h"
+#include "Threads.h"
 
-#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,148 +30,270 @@ namespace ax::rt {
 
 namespace {
 
-/// Writes a row of a tile, [depth / packedK][rows][packedK].
-class RowWriter {
-public:
-  RowWriter(float *to, int64_t rows) : to(to), next(rows * packedK) {}
+/// What outputs see along one dimension: output i, at yBegin + i yStep, sees
+/// with place p of its window, whose weight is at wBegin + p wStep, what is at
+/// xBegin + i xStep + p placeStep.
+struct Axis {
+  int64_t outputs, yBegin, yStep;
+  int64_t places, wBegin, wStep;
+  int64_t xBegin, xStep, placeStep;
 
-  void copy(const float *from, int64_t count) {
-    inPieces(
-        count,
-        [&](float *piece, int64_t size) {
-          std::copy(from, from + size, piece);
-          from += size;
-        },
-        [&](float *piece) {
-          std::memcpy(piece, from, packedK * sizeof(float));
-          from += packedK;
-        });
+  int64_t getLast() const {
+    return xBegin + (outputs - 1) * xStep + (places - 1) * placeStep;
   }
-  void zero(int64_t count) {
-    inPieces(
-        count,
-        [](float *piece, int64_t size) {
-          std::fill(piece, piece + size, 0.0f);
-        },
-        [](float *piece) { std::memset(piece, 0, packedK * sizeof(float)); });
-  }
-
-private:
-  /// Pieces up to where the next one begins, and whole ones, which are of a
-  /// size that the compiler knows.
-  template <typename Part, typename Whole>
-  void inPieces(int64_t count, Part &&part, Whole &&whole) {
-    if (lane > 0) {
-      int64_t size = std::min(count, packedK - lane);
-      part(to + lane, size);
-      count -= size;
-      lane += size;
-      if (lane < packedK)
-        return;
-      lane = 0;
-      to += next;
-    }
-    for (; count >= packedK; count -= packedK, to += next)
-      whole(to);
-    if (count > 0)
-      part(to, count);
-    lane = count;
-  }
-
-  /// Where the piece begins that is being written, and from one to the next.
-  float *to;
-  int64_t next, lane = 0;
 };
+using Axes = llvm::SmallVector<Axis, 3>;
 
-/// What windows see of an x whose channels are next to each other.
-class Windows {
-public:
-  explicit Windows(const ConvDesc &descIn) : desc(descIn) {
-    size_t last = desc.strides.size() - 1;
-    channels = desc.x.sizes[1] / desc.groups;
-    places = desc.w.sizes[last + 2];
-    step = desc.dilations[last] * desc.x.strides[last + 2];
-    isRun = step == channels || places == 1;
-    for (size_t d = 0; d < last; ++d)
-      lines *= desc.w.sizes[d + 2];
+/// Along dimension `d`: of a convolution one axis, of a transposed one those of
+/// its residues. Empty where some output sees nothing.
+std::vector<Axis> axesOf(const ConvDesc &desc, size_t d) {
+  int64_t places = desc.w.sizes[d + 2], outputs = desc.y.sizes[d + 2];
+  int64_t stride = desc.strides[d], low = desc.padsLow[d];
+  if (desc.kind == ConvKind::Forward)
+    return {{outputs, 0, 1, places, 0, 1, -low, stride, desc.dilations[d]}};
+  std::vector<Axis> axes;
+  for (int64_t output = 0; output < std::min(stride, outputs); ++output) {
+    int64_t first = (output + low) % stride;
+    if (first >= places)
+      return {};
+    // The last place sees the first element.
+    int64_t count = (places - first + stride - 1) / stride;
+    axes.push_back({(outputs - output + stride - 1) / stride, output, stride,
+                    count, first + (count - 1) * stride, -stride,
+                    (output + low) / stride - (count - 1), 1, 1});
   }
+  return axes;
+}
 
-  int64_t getDepth() const { return lines * places * channels; }
-
-  /// `x` is where the group's channels begin.
-  void pack(const float *x, int64_t first, int64_t rows, float *to) const {
-    for (int64_t r = 0; r < rows; ++r)
-      packRow(x, first + r, RowWriter(to + r * packedK, rows));
-  }
-
-private:
-  void packRow(const float *x, int64_t row, RowWriter writer) const {
-    constexpr size_t mostDims = 3;
-    int64_t begin[mostDims] = {};
-    size_t last = desc.strides.size() - 1;
-    for (size_t d = last + 1; d-- > 0;) {
-      int64_t size = desc.y.sizes[d + 2];
-      begin[d] = row % size * desc.strides[d] - desc.padsLow[d];
-      row /= size;
-    }
-    int64_t start =
-        row * desc.x.strides[0] + begin[last] * desc.x.strides[last + 2];
-    for (int64_t line = 0; line < lines; ++line) {
-      int64_t offset = start, rest = line;
-      bool inside = true;
-      for (size_t d = last; d-- > 0;) {
-        int64_t at = begin[d] + rest % desc.w.sizes[d + 2] * desc.dilations[d];
-        rest /= desc.w.sizes[d + 2];
-        inside &= at >= 0 && at < desc.x.sizes[d + 2];
-        offset += at * desc.x.strides[d + 2];
+/// One axis of each dimension, in all ways; the last dimension varies fastest.
+std::vector<Axes> combine(llvm::ArrayRef<std::vector<Axis>> ofDims) {
+  std::vector<Axes> all(1);
+  for (const std::vector<Axis> &axes : ofDims) {
+    std::vector<Axes> longer;
+    for (const Axes &before : all)
+      for (const Axis &axis : axes) {
+        longer.push_back(before);
+        longer.back().push_back(axis);
       }
-      if (inside)
-        packLine(x, offset, begin[last], writer);
-      else
-        writer.zero(places * channels);
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// Calls fn(index) for all indices below `sizes`, the last one fastest.
+template <typename Fn>
+void forEachPlace(llvm::ArrayRef<int64_t> sizes, Fn &&fn) {
+  llvm::SmallVector<int64_t, 4> index(sizes.size(), 0);
+  int64_t count = 1;
+  for (int64_t size : sizes)
+    count *= size;
+  for (; count > 0; --count) {
+    fn(llvm::ArrayRef<int64_t>(index));
+    for (size_t d = sizes.size(); d-- > 0;) {
+      if (++index[d] < sizes[d])
+        break;
+      index[d] = 0;
     }
   }
+}
 
-  /// `begin` is where the line begins in the last dimension of x, and `offset`
-  /// the place in memory of what is there, or would be.
-  void packLine(const float *x, int64_t offset, int64_t begin,
-                RowWriter &writer) const {
-    int64_t dilation = desc.dilations.back(), size = desc.x.sizes.back();
-    // Places below `low` see padding, and those from `high` on.
-    auto placesBelow = [&](int64_t at) {
-      return std::clamp<int64_t>((at - begin + dilation - 1) / dilation, 0,
-                                 places);
-    };
-    int64_t low = begin < 0 ? placesBelow(0) : 0;
-    int64_t high = begin < size ? placesBelow(size) : 0;
-    if (low >= high)
-      return writer.zero(places * channels);
-    writer.zero(low * channels);
-    if (isRun)
-      writer.copy(x + offset + low * step, (high - low) * channels);
-    else
-      for (int64_t p = low; p < high; ++p)
-        writer.copy(x + offset + p * step, channels);
-    writer.zero((places - high) * channels);
+/// x, or a copy with zeros around it.
+struct PaddedInput {
+  /// Where it is a copy the first elements are zeros: `low` of each dimension.
+  TensorDesc view;
+  std::vector<int64_t> low;
+  bool isCopy = false;
+
+  PaddedInput(const ConvDesc &desc, llvm::ArrayRef<Axes> all)
+      : view(desc.x), low(desc.strides.size(), 0) {
+    std::vector<int64_t> sizes = view.sizes;
+    for (size_t d = 0; d < low.size(); ++d) {
+      int64_t high = 0;
+      for (const Axes &axes : all) {
+        low[d] = std::max(low[d], -axes[d].xBegin);
+        high = std::max(high, axes[d].getLast() + 1 - sizes[d + 2]);
+      }
+      isCopy |= low[d] > 0 || high > 0;
+      sizes[d + 2] += low[d] + high;
+    }
+    if (!isCopy)
+      return;
+    view = TensorDesc::dense(DType::F32, sizes);
+    int64_t stride = view.strides[1] = 1;
+    stride = sizes[1];
+    for (size_t d = sizes.size(); d-- > 2; stride *= sizes[d])
+      view.strides[d] = stride;
+    view.strides[0] = stride;
   }
 
-  ConvDesc desc;
-  /// A window has lines along the last dimension, each of some places.
-  int64_t channels, lines = 1, places;
-  /// From one place of a line to the next, in elements.
-  int64_t step;
-  /// A line's places are next to each other.
-  bool isRun;
+  int64_t countCopied() const { return isCopy ? view.numElements() : 0; }
+  /// Whether the copy is not mostly zeros.
+  bool isWorthwhile(const ConvDesc &desc) const {
+    if (!isCopy)
+      return true;
+    constexpr double much = 8;
+    double copied = 1;
+    for (int64_t size : view.sizes)
+      copied *= static_cast<double>(size);
+    int64_t others = std::max(desc.x.numElements(), desc.y.numElements());
+    return copied <= much * static_cast<double>(others);
+  }
+
+  void copy(const TensorDesc &x, const float *from, float *to) const {
+    size_t dims = low.size();
+    // All lines of the copy, batches included.
+    llvm::SmallVector<int64_t, 3> sizes{view.sizes[0]};
+    sizes.append(view.sizes.begin() + 2, view.sizes.end() - 1);
+    int64_t channels = x.sizes[1], before = low.back() * channels;
+    int64_t lines = 1, length = view.sizes.back() * channels;
+    for (int64_t size : sizes)
+      lines *= size;
+    parallelFor(lines, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        float *at = to + line * length;
+        int64_t rest = line, offset = 0;
+        bool isInside = true;
+        for (size_t d = dims - 1; d-- > 0;) {
+          int64_t place = rest % sizes[d + 1] - low[d];
+          rest /= sizes[d + 1];
+          isInside &= place >= 0 && place < x.sizes[d + 2];
+          offset += place * x.strides[d + 2];
+        }
+        if (!isInside) {
+          std::fill(at, at + length, 0.0f);
+          continue;
+        }
+        const float *source = from + offset + rest * x.strides[0];
+        int64_t used = x.sizes.back() * channels;
+        std::fill(at, at + before, 0.0f);
+        copyLine(x, source, at + before);
+        std::fill(at + before + used, at + length, 0.0f);
+      }
+    });
+  }
+
+private:
+  static void copyLine(const TensorDesc &x, const float *from, float *to) {
+    int64_t channels = x.sizes[1], places = x.sizes.back();
+    if (x.strides.back() == channels || places == 1)
+      std::memcpy(to, from,
+                  static_cast<size_t>(places * channels) * sizeof(float));
+    else
+      for (int64_t p = 0; p < places; ++p)
+        std::copy(from + p * x.strides.back(),
+                  from + p * x.strides.back() + channels, to + p * channels);
+  }
 };
+
+/// The runs of a window of a group's channels.
+std::vector<TileRun> runsOf(const Axes &axes, const TensorDesc &x,
+                            int64_t channels) {
+  const Axis &last = axes.back();
+  int64_t step = last.placeStep * x.strides.back();
+  int64_t together =
+      step == channels && last.places * channels <= mostOfRun ? last.places : 1;
+  llvm::SmallVector<int64_t, 3> sizes;
+  for (const Axis &axis : axes)
+    sizes.push_back(axis.places);
+  sizes.back() /= together;
+  std::vector<TileRun> runs;
+  forEachPlace(sizes, [&](llvm::ArrayRef<int64_t> place) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < axes.size(); ++d)
+      offset += place[d] * axes[d].placeStep * x.strides[d + 2];
+    int64_t length = together * channels;
+    for (int64_t at = 0; at < length; at += mostOfRun)
+      runs.push_back({offset + at, std::min(mostOfRun, length - at)});
+  });
+  return runs;
+}
+
+/// Where the lines of all batches begin in `view`, of which axes begin at
+/// `begins` and have outputs `steps` apart.
+std::vector<int64_t> linesOf(const Axes &axes, const TensorDesc &view,
+                             llvm::ArrayRef<int64_t> begins,
+                             llvm::ArrayRef<int64_t> steps) {
+  llvm::SmallVector<int64_t, 3> sizes{view.sizes[0]};
+  int64_t origin = 0;
+  for (size_t d = 0; d < axes.size(); ++d) {
+    origin += begins[d] * view.strides[d + 2];
+    if (d + 1 < axes.size())
+      sizes.push_back(axes[d].outputs);
+  }
+  std::vector<int64_t> lines;
+  forEachPlace(sizes, [&](llvm::ArrayRef<int64_t> line) {
+    int64_t offset = origin + line[0] * view.strides[0];
+    for (size_t d = 1; d < line.size(); ++d)
+      offset += line[d] * steps[d - 1] * view.strides[d + 1];
+    lines.push_back(offset);
+  });
+  return lines;
+}
+
+PackedProductDesc productOf(const ConvDesc &desc, const Axes &axes,
+                            const PaddedInput &input) {
+  llvm::SmallVector<int64_t, 3> xBegins, xSteps, yBegins, ySteps;
+  PackedProductDesc product;
+  product.depth = desc.x.sizes[1] / desc.groups;
+  for (auto [d, axis] : llvm::enumerate(axes)) {
+    product.depth *= axis.places;
+    xBegins.push_back(axis.xBegin + input.low[d]);
+    xSteps.push_back(axis.xStep);
+    yBegins.push_back(axis.yBegin);
+    ySteps.push_back(axis.yStep);
+  }
+  product.columns = desc.y.sizes[1] / desc.groups;
+  product.runs = runsOf(axes, input.view, desc.x.sizes[1] / desc.groups);
+  product.rowsPerLine = axes.back().outputs;
+  product.aLines = linesOf(axes, input.view, xBegins, xSteps);
+  product.aStride = axes.back().xStep * input.view.strides.back();
+  product.cLines = linesOf(axes, desc.y, yBegins, ySteps);
+  product.cStride = axes.back().yStep * desc.y.strides.back();
+  product.residualRowStride = product.cStride;
+  product.activation = desc.activation;
+  product.activationLast = desc.activationLast;
+  return product;
+}
+
+/// Panels of one product and one group.
+void packWeights(const ConvDesc &desc, const Axes &axes, int64_t group,
+                 const float *from, float *to) {
+  int64_t channels = desc.x.sizes[1] / desc.groups;
+  int64_t columns = desc.y.sizes[1] / desc.groups;
+  int64_t channelStride = desc.w.strides[1], columnStride = desc.w.strides[0];
+  bool isTransposed = desc.kind == ConvKind::Transposed;
+  from += group * (isTransposed ? channels : columns) * desc.w.strides[0];
+  if (isTransposed)
+    std::swap(channelStride, columnStride);
+  llvm::SmallVector<int64_t, 3> sizes;
+  int64_t depth = channels, row = 0;
+  for (const Axis &axis : axes) {
+    sizes.push_back(axis.places);
+    depth *= axis.places;
+  }
+  forEachPlace(sizes, [&](llvm::ArrayRef<int64_t> place) {
+    int64_t offset = 0;
+    for (auto [d, axis] : llvm::enumerate(axes))
+      offset += (axis.wBegin + place[d] * axis.wStep) * desc.w.strides[d + 2];
+    packPanels({from + offset, row, channels, channelStride, columnStride},
+               depth, columns, to);
+    row += channels;
+  });
+}
 
 class PackedConv : public CpuOp {
 public:
-  PackedConv(const ConvDesc &desc, const PackedProductDesc &sizes,
+  PackedConv(const ConvDesc &desc, PaddedInput input,
+             std::vector<PackedProduct> products,
+             std::vector<int64_t> panelElements,
              std::shared_ptr<const HostMemory> weights)
-      : desc(desc), windows(desc), weights(std::move(weights)), product(sizes),
-        columns(sizes.columns) {
+      : desc(desc), input(std::move(input)), products(std::move(products)),
+        panelElements(std::move(panelElements)), weights(std::move(weights)) {
     readsConstantOperand = false;
-    workspaceBytes = product.getWorkspaceBytes();
+    int64_t most = 0;
+    for (const PackedProduct &product : this->products)
+      most = std::max(most, product.getWorkspaceBytes());
+    workspaceBytes = copiedBytes() + most;
   }
 
   llvm::Error execute(void *const *arguments, void *workspace) override {
@@ -173,71 +304,77 @@ public:
     const auto *residual =
         desc.hasResidual ? static_cast<float *>(arguments[next++]) : nullptr;
     auto *y = static_cast<float *>(arguments[next]);
-    const auto *b = static_cast<const float *>(weights->getData());
-    int64_t elements = panelElements(windows.getDepth(), columns);
-    int64_t channels = desc.x.sizes[1] / desc.groups;
-    for (int64_t group = 0; group < desc.groups; ++group) {
-      PackedProduct::Operands operands = {};
-      operands.b = b + group * elements;
-      operands.bEnd = b + desc.groups * elements;
-      int64_t column = group * columns;
-      operands.bias = bias ? bias + column : nullptr;
-      operands.residual = residual ? residual + column : nullptr;
-      operands.c = y + column;
-      operands.workspace = workspace;
-      product.run(operands, [&](int64_t first, int64_t rows, float *to) {
-        windows.pack(x + group * channels, first, rows, to);
-      });
+    if (input.isCopy) {
+      input.copy(desc.x, x, static_cast<float *>(workspace));
+      x = static_cast<const float *>(workspace);
     }
+    const auto *panels = static_cast<const float *>(weights->getData());
+    const float *end =
+        panels + weights->getSize() / static_cast<int64_t>(sizeof(float));
+    int64_t channels = desc.x.sizes[1] / desc.groups;
+    int64_t columns = desc.y.sizes[1] / desc.groups;
+    for (int64_t group = 0; group < desc.groups; ++group)
+      for (auto [product, elements] : llvm::zip(products, panelElements)) {
+        PackedProduct::Operands operands = {};
+        operands.a = x + group * channels;
+        operands.b = panels;
+        operands.bEnd = end;
+        operands.bias = bias ? bias + group * columns : nullptr;
+        operands.residual = residual ? residual + group * columns : nullptr;
+        operands.c = y + group * columns;
+        operands.workspace = static_cast<char *>(workspace) + copiedBytes();
+        product.run(operands, nullptr);
+        panels += elements;
+      }
     return llvm::Error::success();
   }
 
 private:
-  ConvDesc desc;
-  Windows windows;
-  std::shared_ptr<const HostMemory> weights;
-  PackedProduct product;
-  int64_t columns;
-};
-
-/// How far apart y's places are, in row-major order, batches included; nothing
-/// where that differs.
-std::optional<int64_t> placeStride(const TensorDesc &y) {
-  std::optional<int64_t> stride;
-  int64_t expected = 0;
-  for (size_t d = y.sizes.size(); d-- > 0;) {
-    if (d == 1 || y.sizes[d] == 1)
-      continue;
-    if (!stride)
-      stride = expected = y.strides[d];
-    if (y.strides[d] != expected)
-      return std::nullopt;
-    expected *= y.sizes[d];
+  int64_t copiedBytes() const {
+    constexpr int64_t alignment = 64;
+    return llvm::alignTo(
+        input.countCopied() * static_cast<int64_t>(sizeof(float)), alignment);
   }
-  return stride.value_or(y.sizes[1]);
-}
+
+  ConvDesc desc;
+  PaddedInput input;
+  /// Of each residue of the strides of a transposed convolution; of one group.
+  std::vector<PackedProduct> products;
+  std::vector<int64_t> panelElements;
+  std::shared_ptr<const HostMemory> weights;
+};
 
 bool hasChannelsTogether(const TensorDesc &view) {
   return view.strides[1] == 1 || view.sizes[1] == 1;
 }
 
-/// Of each group panels: [place of the window, channel] x [output channel].
-void packWeights(const ConvDesc &desc, const float *from, int64_t depth,
-                 int64_t columns, float *to) {
-  const TensorDesc &w = desc.w;
-  int64_t channels = w.sizes[1];
-  for (int64_t group = 0; group < desc.groups; ++group) {
-    for (int64_t row = 0; row < depth; row += channels) {
-      int64_t place = row / channels, offset = group * columns * w.strides[0];
-      for (size_t d = w.sizes.size(); d-- > 2;) {
-        offset += place % w.sizes[d] * w.strides[d];
-        place /= w.sizes[d];
-      }
-      packPanels({from + offset, row, channels, w.strides[1], w.strides[0]},
-                 depth, columns, to);
-    }
-    to += panelElements(depth, columns);
-  }
+bool isPackable(const ConvDesc &desc, const CpuConstant &constant) {
+  bool isTransposed = desc.kind == ConvKind::Transposed;
+  return vectorKernels().directTile && desc.kind != ConvKind::WeightGradient &&
+         desc.constantW && constant.data && desc.x.dtype == DType::F32 &&
+         desc.y.dtype == DType::F32 && hasChannelsTogether(desc.x) &&
+         hasChannelsTogether(desc.y) && desc.y.numElements() > 0 &&
+         desc.w.numElements() > 0 &&
+         (!isTransposed ||
+          (llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; }) &&
+           llvm::all_of(desc.padsLow, [](int64_t pad) { return pad >= 0; })));
+}
+
+std::string formatOf(const ConvDesc &desc) {
+  std::string format =
+      std::string(desc.kind == ConvKind::Transposed ? "transposed " : "conv ") +
+      std::to_string(vectorKernels().panelWidth) + " " +
+      std::to_string(desc.groups);
+  for (size_t d = 0; d < desc.w.sizes.size(); ++d)
+    format += " " + std::to_string(desc.w.sizes[d]) + ":" +
+              std::to_string(desc.w.strides[d]);
+  // These, and how far the output reaches, say which residue is first.
+  if (desc.kind == ConvKind::Transposed)
+    for (size_t d = 0; d < desc.strides.size(); ++d)
+      format += " " + std::to_string(desc.strides[d]) + ":" +
+                std::to_string(desc.padsLow[d]) + ":" +
+                std::to_string(desc.y.sizes[d + 2]);
+  return format;
 }
 
 } // namespace
@@ -245,40 +382,44 @@ void packWeights(const ConvDesc &desc, const float *from, int64_t depth,
 ExpectedCpuOp preparePackedConv(const ConvDesc &desc,
                                 const CpuConstant &constant,
                                 PackedWeights &packed) {
-  if (!vectorKernels().packedTile || desc.kind != ConvKind::Forward ||
-      !desc.constantW || !constant.data || desc.x.dtype != DType::F32 ||
-      desc.y.dtype != DType::F32 || desc.strides.size() > 3 ||
-      !hasChannelsTogether(desc.x) || !hasChannelsTogether(desc.y))
+  if (!isPackable(desc, constant))
     return nullptr;
-  PackedProductDesc sizes;
-  sizes.rows = desc.y.sizes[0];
-  for (size_t d = 2; d < desc.y.sizes.size(); ++d)
-    sizes.rows *= desc.y.sizes[d];
-  sizes.columns = desc.y.sizes[1] / desc.groups;
-  sizes.depth = Windows(desc).getDepth();
-  std::optional<int64_t> stride = placeStride(desc.y);
-  if (!stride || sizes.rows == 0 || sizes.columns == 0 || sizes.depth == 0)
+  std::vector<std::vector<Axis>> ofDims;
+  for (size_t d = 0; d < desc.strides.size(); ++d)
+    ofDims.push_back(axesOf(desc, d));
+  std::vector<Axes> all = combine(ofDims);
+  if (all.empty())
     return nullptr;
-  sizes.cStride = sizes.residualRowStride = *stride;
-  sizes.activation = desc.activation;
-  sizes.activationLast = desc.activationLast;
-  std::string format = "conv panels " +
-                       std::to_string(vectorKernels().panelWidth) + " " +
-                       std::to_string(desc.groups);
-  for (size_t d = 0; d < desc.w.sizes.size(); ++d)
-    format += " " + std::to_string(desc.w.sizes[d]) + ":" +
-              std::to_string(desc.w.strides[d]);
-  int64_t elements = desc.groups * panelElements(sizes.depth, sizes.columns);
+  PaddedInput input(desc, all);
+  if (!input.isWorthwhile(desc))
+    return nullptr;
+  std::vector<PackedProduct> products;
+  std::vector<int64_t> elements;
+  int64_t ofGroup = 0;
+  for (const Axes &axes : all) {
+    PackedProductDesc product = productOf(desc, axes, input);
+    elements.push_back(panelElements(product.depth, product.columns));
+    ofGroup += elements.back();
+    products.emplace_back(std::move(product));
+  }
   llvm::Expected<std::shared_ptr<const HostMemory>> weights = packed.get(
-      constant, format, elements * static_cast<int64_t>(sizeof(float)),
-      [&](void *to) {
-        packWeights(desc, static_cast<const float *>(constant.data),
-                    sizes.depth, sizes.columns, static_cast<float *>(to));
+      constant, formatOf(desc),
+      desc.groups * ofGroup * static_cast<int64_t>(sizeof(float)),
+      [&](void *memory) {
+        auto *to = static_cast<float *>(memory);
+        for (int64_t group = 0; group < desc.groups; ++group)
+          for (auto [axes, count] : llvm::zip(all, elements)) {
+            packWeights(desc, axes, group,
+                        static_cast<const float *>(constant.data), to);
+            to += count;
+          }
         return llvm::Error::success();
       });
   if (!weights)
     return weights.takeError();
-  return std::make_unique<PackedConv>(desc, sizes, std::move(*weights));
+  return std::make_unique<PackedConv>(desc, std::move(input),
+                                      std::move(products), std::move(elements),
+                                      std::move(*weights));
 }
 
 } // namespace ax::rt

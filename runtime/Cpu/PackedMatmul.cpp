@@ -145,7 +145,7 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
   if (!weights)
     return weights.takeError();
   PackedProductDesc sizes;
-  sizes.rows = desc.c.sizes[0];
+  sizes.rowsPerLine = desc.c.sizes[0];
   sizes.columns = n;
   sizes.depth = k;
   sizes.cStride = desc.c.strides[0];

@@ -11,37 +11,59 @@
 
 namespace ax::rt {
 
-/// A block of a panel, and the tiles of a that meet it, stay in the
-/// second-level cache.
-static constexpr int64_t blockK = 512;
+/// A part of a panel, and the tiles of a that meet it, stay in the second-level
+/// cache.
+static constexpr int64_t blockK = mostOfRun;
 /// Rows for which b is streamed once, in tiles.
-static constexpr int64_t blockRowTiles = 16;
+static constexpr int64_t blockTiles = 16;
 static constexpr int64_t cacheLine = 64;
 
-static int64_t paddedDepth(const PackedProductDesc &desc) {
-  return llvm::alignTo(desc.depth, packedK);
-}
-
-PackedProduct::PackedProduct(const PackedProductDesc &desc)
-    : desc(desc), tiles(llvm::divideCeil(desc.rows, kernels.maxTileRows)),
+PackedProduct::PackedProduct(PackedProductDesc descIn)
+    : desc(std::move(descIn)),
+      tileRows(isPacked() ? kernels.maxTileRows : kernels.maxDirectRows),
+      tilesPerLine(llvm::divideCeil(desc.rowsPerLine, tileRows)),
+      tiles(tilesPerLine * static_cast<int64_t>(desc.cLines.size())),
       panels(llvm::divideCeil(desc.columns, kernels.panelWidth)),
-      threads(getNumThreads()) {
-  int64_t blocks = llvm::divideCeil(tiles, blockRowTiles);
+      threads(getNumThreads()), depths(splitDepth()) {
+  int64_t blocks = llvm::divideCeil(tiles, blockTiles);
   // Few panels are not enough for the threads, and blocks leave some idle at
   // the end unless there are many.
   constexpr int64_t many = 4;
   sharesRows = threads > 1 && (panels < threads || blocks >= many * threads);
-  int64_t rows = std::min(desc.rows, blockRowTiles * kernels.maxTileRows);
-  packedElements = rows * paddedDepth(desc);
-  partialElements = desc.depth > blockK ? rows * kernels.panelWidth : 0;
+  int64_t rows = std::min(tiles, blockTiles) * tileRows;
+  packedElements = isPacked() ? rows * llvm::alignTo(desc.depth, packedK) : 0;
+  partialElements = depths.size() > 1 ? rows * kernels.panelWidth : 0;
   workspaceBytes =
       static_cast<int64_t>(sizeof(float)) *
       ((sharesRows ? threads : 1) * packedElements + threads * partialElements);
 }
 
-/// Tiles are of (nearly) equal size.
-int64_t PackedProduct::firstRow(int64_t tile) const {
-  return desc.rows * tile / tiles;
+std::vector<PackedProduct::Depth> PackedProduct::splitDepth() const {
+  std::vector<Depth> parts;
+  llvm::ArrayRef<TileRun> runs = desc.runs;
+  for (int64_t begin = 0; begin < desc.depth;) {
+    Depth part{begin, std::min(desc.depth, begin + blockK), {}};
+    if (!isPacked()) {
+      size_t count = 0;
+      int64_t length = 0;
+      while (count < runs.size() && length + runs[count].length <= blockK)
+        length += runs[count++].length;
+      part.end = begin + length;
+      part.runs = runs.take_front(count);
+      runs = runs.drop_front(count);
+    }
+    parts.push_back(part);
+    begin = part.end;
+  }
+  return parts;
+}
+
+/// Tiles of a line are of (nearly) equal size.
+PackedProduct::Rows PackedProduct::rowsOf(int64_t tile) const {
+  int64_t ofLine = tile % tilesPerLine;
+  int64_t first = desc.rowsPerLine * ofLine / tilesPerLine;
+  int64_t last = desc.rowsPerLine * (ofLine + 1) / tilesPerLine;
+  return {tile / tilesPerLine, first, last - first};
 }
 
 /// Calls fn(index, range) for indices below `count`, of at most one range per
@@ -62,41 +84,48 @@ void PackedProduct::run(const Operands &operands, PackRows pack) const {
   auto *workspace = static_cast<float *>(operands.workspace);
   float *partials = workspace + (sharesRows ? threads : 1) * packedElements;
   auto blockAt = [&](int64_t b, int64_t range) {
-    return Block{operands, b * blockRowTiles,
-                 std::min(tiles, (b + 1) * blockRowTiles),
+    return Block{operands, b * blockTiles,
+                 std::min(tiles, (b + 1) * blockTiles),
                  workspace + range * packedElements};
   };
-  int64_t blocks = llvm::divideCeil(tiles, blockRowTiles);
+  int64_t blocks = llvm::divideCeil(tiles, blockTiles);
   if (sharesRows)
     return forEachInRanges(blocks, threads, [&](int64_t b, int64_t range) {
       Block block = blockAt(b, range);
-      for (int64_t tile = block.firstTile; tile < block.lastTile; ++tile)
-        packTile(block, tile, pack);
+      packTiles(block, 1, pack);
       for (int64_t panel = 0; panel < panels; ++panel)
         runPanel(block, panel, partials + range * partialElements);
     });
   for (int64_t b = 0; b < blocks; ++b) {
     Block block = blockAt(b, 0);
-    forEachInRanges(block.lastTile - block.firstTile, threads,
-                    [&](int64_t tile, int64_t) {
-                      packTile(block, block.firstTile + tile, pack);
-                    });
+    packTiles(block, threads, pack);
     forEachInRanges(panels, threads, [&](int64_t panel, int64_t range) {
       runPanel(block, panel, partials + range * partialElements);
     });
   }
 }
 
-/// Behind those of the tiles before it in the block.
+/// Behind the places of the tiles before it in the block.
 float *PackedProduct::packedTile(const Block &block, int64_t tile) const {
-  return block.packed +
-         (firstRow(tile) - firstRow(block.firstTile)) * paddedDepth(desc);
+  return block.packed + (tile - block.firstTile) * tileRows *
+                            llvm::alignTo(desc.depth, packedK);
 }
 
-void PackedProduct::packTile(const Block &block, int64_t tile,
-                             PackRows pack) const {
-  int64_t first = firstRow(tile);
-  pack(first, firstRow(tile + 1) - first, packedTile(block, tile));
+void PackedProduct::packTiles(const Block &block, int64_t threads,
+                              PackRows pack) const {
+  if (!isPacked())
+    return;
+  auto packTile = [&](int64_t i, int64_t) {
+    int64_t tile = block.firstTile + i;
+    Rows rows = rowsOf(tile);
+    pack(rows.line * desc.rowsPerLine + rows.first, rows.count,
+         packedTile(block, tile));
+  };
+  int64_t count = block.lastTile - block.firstTile;
+  if (threads > 1)
+    return forEachInRanges(count, threads, packTile);
+  for (int64_t i = 0; i < count; ++i)
+    packTile(i, 0);
 }
 
 /// The kernels read rows. A residual that lies along columns (it was made
@@ -119,45 +148,62 @@ void PackedProduct::runPanel(const Block &block, int64_t panel,
                              float *partial) const {
   const Operands &operands = block.operands;
   int64_t firstColumn = panel * kernels.panelWidth;
-  const float *b = operands.b + firstColumn * desc.depth;
-  int64_t tilesOfBlock = block.lastTile - block.firstTile;
-  for (int64_t begin = 0; begin < desc.depth; begin += blockK) {
-    int64_t end = std::min(desc.depth, begin + blockK);
-    PackedTile tile = {};
-    tile.k = end - begin;
-    tile.b = b + begin * kernels.panelWidth;
-    tile.columns = static_cast<int32_t>(
-        std::min<int64_t>(kernels.panelWidth, desc.columns - firstColumn));
-    tile.cStride = desc.cStride;
-    tile.activation = desc.activation;
-    tile.activationLast = desc.activationLast;
-    tile.bias = operands.bias ? operands.bias + firstColumn : nullptr;
-    // What follows this block in memory is what is needed next: a share for
-    // each tile.
-    const float *following = b + end * kernels.panelWidth;
-    bool last = end == desc.depth;
-    int64_t ahead = std::min<int64_t>(operands.bEnd - following,
-                                      tile.k * kernels.panelWidth) *
-                    static_cast<int64_t>(sizeof(float)) / cacheLine;
-    int64_t share = llvm::divideCeil(ahead, tilesOfBlock);
-    for (int64_t t = block.firstTile; t < block.lastTile; ++t) {
-      int64_t first = firstRow(t), rows = firstRow(t + 1) - first;
-      float *sums =
-          partial + (first - firstRow(block.firstTile)) * kernels.panelWidth;
-      tile.rows = static_cast<int32_t>(rows);
-      tile.a = packedTile(block, t) + begin * rows;
-      tile.partialIn = begin > 0 ? sums : nullptr;
-      tile.partialOut = last ? nullptr : sums;
-      tile.c = operands.c + first * desc.cStride + firstColumn;
-      if (operands.residual && last)
-        setResidual(tile, operands.residual + first * desc.residualRowStride +
-                              firstColumn * desc.residualColumnStride);
-      int64_t done = (t - block.firstTile) * share;
-      tile.prefetch =
-          reinterpret_cast<const char *>(following) + done * cacheLine;
-      tile.prefetchLines = std::clamp<int64_t>(ahead - done, 0, share);
+  PackedTile tile = {};
+  tile.columns = static_cast<int32_t>(
+      std::min<int64_t>(kernels.panelWidth, desc.columns - firstColumn));
+  tile.cStride = desc.cStride;
+  tile.aStride = desc.aStride;
+  tile.activation = desc.activation;
+  tile.activationLast = desc.activationLast;
+  tile.bias = operands.bias ? operands.bias + firstColumn : nullptr;
+  for (const Depth &part : depths) {
+    tile.k = part.end - part.begin;
+    tile.b =
+        operands.b + firstColumn * desc.depth + part.begin * kernels.panelWidth;
+    tile.runs = part.runs.data();
+    tile.numRuns = static_cast<int64_t>(part.runs.size());
+    runTiles(block, part, tile, firstColumn, partial);
+  }
+}
+
+/// `tile` has what all tiles of the block have in common.
+void PackedProduct::runTiles(const Block &block, const Depth &part,
+                             PackedTile tile, int64_t firstColumn,
+                             float *partial) const {
+  const Operands &operands = block.operands;
+  bool isFirst = part.begin == 0, isLast = part.end == desc.depth;
+  // What follows this part in memory is what is needed next: a share for each
+  // tile.
+  const float *following = tile.b + tile.k * kernels.panelWidth;
+  int64_t ahead = std::min<int64_t>(operands.bEnd - following,
+                                    tile.k * kernels.panelWidth) *
+                  static_cast<int64_t>(sizeof(float)) / cacheLine;
+  int64_t share = llvm::divideCeil(ahead, block.lastTile - block.firstTile);
+  for (int64_t t = block.firstTile; t < block.lastTile; ++t) {
+    int64_t index = t - block.firstTile;
+    Rows rows = rowsOf(t);
+    tile.rows = static_cast<int32_t>(rows.count);
+    auto line = static_cast<size_t>(rows.line);
+    if (isPacked())
+      tile.a = packedTile(block, t) + part.begin * rows.count;
+    else
+      tile.a = operands.a + desc.aLines[line] + rows.first * desc.aStride;
+    float *sums = partial + index * tileRows * kernels.panelWidth;
+    tile.partialIn = isFirst ? nullptr : sums;
+    tile.partialOut = isLast ? nullptr : sums;
+    tile.c = operands.c + desc.cLines[line] + rows.first * desc.cStride +
+             firstColumn;
+    if (operands.residual && isLast)
+      setResidual(tile, operands.residual + desc.cLines[line] +
+                            rows.first * desc.residualRowStride +
+                            firstColumn * desc.residualColumnStride);
+    tile.prefetch =
+        reinterpret_cast<const char *>(following) + index * share * cacheLine;
+    tile.prefetchLines = std::clamp<int64_t>(ahead - index * share, 0, share);
+    if (isPacked())
       kernels.packedTile(tile);
-    }
+    else
+      kernels.directTile(tile);
   }
 }
 

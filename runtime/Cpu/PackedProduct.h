@@ -4,8 +4,8 @@
 // c = act(a b + bias) + residual in f32, where b never changes: what matrix
 // products and convolutions have in common. b is kept in panels of a few
 // columns, each [depth][panel width], so that it streams through the cache once
-// for each block of rows, the next panel being fetched meanwhile. a is packed
-// too, in tiles of a few rows, by who knows where its rows are.
+// for each block of rows, the next panel being fetched meanwhile. Rows of a are
+// read as they lie, or packed in tiles of a few, by who knows where they are.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_PACKEDPRODUCT_H
@@ -13,26 +13,44 @@
 
 #include "ax/Runtime/VectorKernels.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace ax::rt {
 
-/// Sizes and strides are in elements. Columns of c are next to each other.
+/// Sizes, strides and offsets are in elements. Columns of c are next to each
+/// other.
 struct PackedProductDesc {
-  int64_t rows = 0, columns = 0, depth = 0;
+  /// Rows lie in lines of as many each, which begin here in c and the residual.
+  std::vector<int64_t> cLines{0};
+  int64_t rowsPerLine = 0;
+  int64_t columns = 0, depth = 0;
   int64_t cStride = 0;
   int64_t residualRowStride = 0, residualColumnStride = 1;
   Activation activation = Activation::None;
   /// The residual is added before the activation.
   bool activationLast = false;
+
+  /// What a row of a is made of, where rows are not packed; where lines begin
+  /// in a, and how far apart their rows are.
+  std::vector<TileRun> runs;
+  std::vector<int64_t> aLines;
+  int64_t aStride = 0;
 };
+
+/// Elements that a run may have at most, so that a part of the depth has all of
+/// it.
+constexpr int64_t mostOfRun = 512;
 
 class PackedProduct {
 public:
   /// The threads are those of the caller's parallel loops.
-  explicit PackedProduct(const PackedProductDesc &desc);
+  explicit PackedProduct(PackedProductDesc desc);
+  PackedProduct(PackedProduct &&) = default;
 
   struct Operands {
+    /// Null where rows are packed.
+    const float *a;
     /// The panels, and where they end in memory.
     const float *b, *bEnd;
     /// Null where there is none.
@@ -40,31 +58,45 @@ public:
     float *c;
     void *workspace;
   };
-  /// Packs rows of a: [depth / packedK][rows][packedK], the last of these
-  /// filled as far as there is depth.
+  /// Packs rows of a, which are of one line: [depth / packedK][rows][packedK],
+  /// the last of these filled as far as there is depth.
   using PackRows =
       llvm::function_ref<void(int64_t first, int64_t rows, float *to)>;
 
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
-  /// `pack` is called by several threads.
+  /// `pack` is called by several threads; null where rows are not packed.
   void run(const Operands &operands, PackRows pack) const;
 
 private:
-  /// Rows for which b is streamed once, and where they are packed.
+  /// Tiles for which b is streamed once, and where they are packed.
   struct Block {
     const Operands &operands;
     int64_t firstTile, lastTile;
     float *packed;
   };
-  int64_t firstRow(int64_t tile) const;
+  /// A part of the depth, and the runs that make it.
+  struct Depth {
+    int64_t begin, end;
+    llvm::ArrayRef<TileRun> runs;
+  };
+  /// Rows of a line.
+  struct Rows {
+    int64_t line, first, count;
+  };
+  bool isPacked() const { return desc.runs.empty(); }
+  std::vector<Depth> splitDepth() const;
+  Rows rowsOf(int64_t tile) const;
   float *packedTile(const Block &block, int64_t tile) const;
-  void packTile(const Block &block, int64_t tile, PackRows pack) const;
+  void packTiles(const Block &block, int64_t threads, PackRows pack) const;
   void runPanel(const Block &block, int64_t panel, float *partial) const;
+  void runTiles(const Block &block, const Depth &part, PackedTile tile,
+                int64_t firstColumn, float *partial) const;
   void setResidual(PackedTile &tile, const float *residual) const;
 
   const VectorKernels &kernels = vectorKernels();
   PackedProductDesc desc;
-  int64_t tiles, panels, threads;
+  int64_t tileRows, tilesPerLine, tiles, panels, threads;
+  std::vector<Depth> depths;
   /// Each thread has blocks of rows, instead of panels.
   bool sharesRows;
   int64_t packedElements, partialElements, workspaceBytes;

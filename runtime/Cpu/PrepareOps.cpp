@@ -40,27 +40,31 @@ bool prefersPackedMatmul(const MatmulDesc &desc) {
   return rows >= 2 && desc.a.sizes.back() >= 256 && desc.c.sizes.back() >= 128;
 }
 
-/// Whether our own kernels convolve faster: without 512-bit vectors, where
-/// oneDNN's windows do not see places next to each other, or lines of x do not
-/// stay in the first-level cache, or a few rows are all weights. Its kernels
-/// for windows of one place are the best.
+/// Whether our own kernels convolve faster, without 512-bit vectors. oneDNN's
+/// are the best for windows of one place, and for few channels in lines that
+/// stay in the first-level cache with their windows' weights; they make dilated
+/// and transposed ones, and groups of few channels, at a third of the speed.
 bool prefersPackedConv(const ConvDesc &desc) {
-  int64_t places = 1, rows = desc.y.sizes[0];
+  if (hasWideVectors() || desc.kind == ConvKind::WeightGradient)
+    return false;
+  int64_t places = 1;
   bool isDilated = false;
   for (size_t d = 0; d < desc.dilations.size(); ++d) {
     places *= desc.w.sizes[d + 2];
-    rows *= desc.y.sizes[d + 2];
     isDilated |= desc.dilations[d] > 1 && desc.w.sizes[d + 2] > 1;
   }
+  int64_t inputs = desc.x.sizes[1] / desc.groups;
   int64_t columns = desc.y.sizes[1] / desc.groups;
-  if (hasWideVectors() || places == 1 || columns < 16)
-    return false;
-  constexpr int64_t halfCache = 1 << 14;
+  if (columns < 16)
+    return desc.groups > 1 && columns > 2 && columns < 8;
+  if (desc.kind == ConvKind::Transposed || isDilated)
+    return true;
+  constexpr int64_t manyChannels = 128, longLine = 20 << 10;
   int64_t lineBytes = desc.x.sizes.back() * desc.x.sizes[1] *
                       static_cast<int64_t>(sizeof(float));
-  bool hasLongLines =
-      lineBytes > halfCache && columns >= 32 && places * desc.w.sizes[1] >= 256;
-  return isDilated || hasLongLines || (columns >= 64 && rows <= 64);
+  bool isVolume = desc.strides.size() == 3;
+  return places > 1 &&
+         (inputs >= manyChannels || lineBytes > longLine || isVolume);
 }
 
 ExpectedCpuOp prepareOp(const MatmulDesc &desc, const CpuConstant &constant,
@@ -97,11 +101,13 @@ ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant,
   ExpectedCpuOp op = nullptr;
   if (prefersPackedConv(desc))
     op = preparePackedConv(desc, constant, packed);
-  if (op && !*op && !prefersPlain(desc))
+  bool isPlain = prefersPlain(desc);
+  if (op && !*op && !isPlain)
     op = guardNaN(desc, constant, [&](const ConvDesc &d) {
       return prepareDnnlConv(d, constant, packed);
     });
-  if (op && !*op && desc.groups == 1)
+  // As where there is one channel.
+  if (op && !*op && !isPlain && desc.groups == 1)
     op = preparePackedConv(desc, constant, packed);
   if (!op || *op)
     return op;

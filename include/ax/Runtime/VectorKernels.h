@@ -45,11 +45,22 @@ using MultiplyPanelFn = void (*)(const T *a, int64_t aStride, const T *b,
 /// Steps of k that lie together in a packed row.
 constexpr int64_t packedK = 16;
 
+/// Elements of a row of a that are next to each other, `offset` from where the
+/// row begins.
+struct TileRun {
+  int64_t offset, length;
+};
+
 /// A tile of c = act(a b + bias) + residual, or with `activationLast` of
 /// act(a b + bias + residual); rows x at most `panelWidth`.
 struct PackedTile {
-  /// [k / packedK][rows][packedK] and [k][panelWidth], dense.
+  /// [k / packedK][rows][packedK], dense; of a direct tile the first row, with
+  /// rows `aStride` elements apart, each of `numRuns` runs.
   const float *a;
+  int64_t aStride;
+  const TileRun *runs;
+  int64_t numRuns;
+  /// [k][panelWidth], dense.
   const float *b;
   int64_t k;
   int32_t rows;
@@ -72,10 +83,11 @@ struct PackedTile {
 };
 
 struct VectorKernels {
-  /// Null without AVX2.
+  /// Null without AVX2; tiles of at most `maxTileRows` and `maxDirectRows`.
   void (*packedTile)(const PackedTile &tile);
+  void (*directTile)(const PackedTile &tile);
   int32_t panelWidth;
-  int32_t maxTileRows;
+  int32_t maxTileRows, maxDirectRows;
   /// Null: Bool sums.
   ReduceFn reduce[numReduceOps][numDTypes];
   MultiplyFn<float> multiplyF32;

@@ -11,6 +11,8 @@
 #include "ax/Runtime/HostMemory.h"
 #include "ax/Runtime/VectorKernels.h"
 
+#include <array>
+
 using namespace ax;
 using namespace ax::rt;
 
@@ -32,6 +34,7 @@ TensorDesc image(const std::vector<int64_t> &sizes, int64_t more = 0) {
 struct Case {
   std::vector<int64_t> x, w, strides, dilations, padsLow, padsHigh;
   int64_t groups = 1, moreX = 0, moreY = 0;
+  ConvKind kind = ConvKind::Forward;
 };
 
 ConvDesc makeDesc(const Case &c) {
@@ -42,12 +45,15 @@ ConvDesc makeDesc(const Case &c) {
   desc.padsHigh = c.padsHigh;
   desc.groups = c.groups;
   desc.constantW = true;
-  std::vector<int64_t> y{c.x[0], c.w[0]};
-  for (size_t d = 0; d < c.strides.size(); ++d)
-    y.push_back((c.x[d + 2] + c.padsLow[d] + c.padsHigh[d] -
-                 (c.w[d + 2] - 1) * c.dilations[d] - 1) /
-                    c.strides[d] +
-                1);
+  desc.kind = c.kind;
+  bool isTransposed = c.kind == ConvKind::Transposed;
+  std::vector<int64_t> y{c.x[0], isTransposed ? c.w[1] * c.groups : c.w[0]};
+  for (size_t d = 0; d < c.strides.size(); ++d) {
+    int64_t pads = c.padsLow[d] + c.padsHigh[d];
+    int64_t reach = (c.w[d + 2] - 1) * c.dilations[d] + 1;
+    y.push_back(isTransposed ? (c.x[d + 2] - 1) * c.strides[d] + reach - pads
+                             : (c.x[d + 2] + pads - reach) / c.strides[d] + 1);
+  }
   desc.x = image(c.x, c.moreX);
   desc.w = TensorDesc::dense(DType::F32, c.w);
   desc.y = image(y, c.moreY);
@@ -146,6 +152,51 @@ TEST_F(PackedConvTest, ChannelsOfMore) {
   check(desc);
 }
 
+TEST_F(PackedConvTest, LinesApart) {
+  ConvDesc desc =
+      makeDesc({{2, 8, 5, 9}, {16, 8, 3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}});
+  desc.y.strides[2] += 16;
+  desc.y.strides[0] += 100;
+  desc.x.strides[2] += 5;
+  desc.x.strides[0] += 50;
+  check(desc);
+  desc.hasResidual = true;
+  check(desc);
+}
+
+// Outputs have places of their own, share some, see padding, or are cut off.
+TEST_F(PackedConvTest, Transposed) {
+  for (auto [window, stride, low, high] : {std::array<int64_t, 4>{2, 2, 0, 0},
+                                           {3, 1, 1, 1},
+                                           {4, 2, 1, 1},
+                                           {4, 2, 0, 3},
+                                           {5, 2, 2, 1},
+                                           {3, 3, 1, 0},
+                                           {7, 3, 0, -2}})
+    for (int64_t groups : {1, 3}) {
+      Case c{{2, 18, 5, 7}, {18, 20, window, window + 1},      {stride, stride},
+             {1, 1},        {low, std::max<int64_t>(high, 0)}, {high, low},
+             groups};
+      c.kind = ConvKind::Transposed;
+      ConvDesc desc = makeDesc(c);
+      desc.hasBias = true;
+      check(desc);
+    }
+  Case signal{{3, 24, 30}, {24, 40, 16}, {8}, {1}, {4}, {4}};
+  signal.kind = ConvKind::Transposed;
+  check(makeDesc(signal));
+}
+
+// A part of such an output sees nothing of x.
+TEST_F(PackedConvTest, TransposedWithGapsIsRefused) {
+  Case c{{1, 16, 5, 5}, {16, 16, 2, 2}, {3, 3}, {1, 1}, {0, 0}, {0, 0}};
+  c.kind = ConvKind::Transposed;
+  PackedWeights packed;
+  std::vector<float> w(16 * 16 * 4);
+  EXPECT_FALSE(
+      llvm::cantFail(preparePackedConv(makeDesc(c), {w.data()}, packed)));
+}
+
 TEST_F(PackedConvTest, Epilogues) {
   for (Activation activation : allActivations)
     for (bool hasBias : {false, true})
@@ -215,12 +266,12 @@ TEST_F(PackedConvTest, OthersAreRefused) {
   desc = good;
   desc.y = TensorDesc::dense(DType::F32, desc.y.sizes);
   EXPECT_TRUE(refused(desc, w.data()));
-  // Lines with something between them.
   desc = good;
-  desc.y.strides[2] += 16;
+  desc.kind = ConvKind::WeightGradient;
   EXPECT_TRUE(refused(desc, w.data()));
+  // A copy of x with so many zeros around it would be larger than all else.
   desc = good;
-  desc.kind = ConvKind::Transposed;
+  desc.strides = desc.padsLow = desc.padsHigh = {1 << 30, 1 << 30};
   EXPECT_TRUE(refused(desc, w.data()));
   desc = good;
   desc.x.dtype = desc.w.dtype = desc.y.dtype = DType::F64;
