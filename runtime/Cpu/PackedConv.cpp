@@ -257,7 +257,7 @@ PackedProductDesc productOf(const ConvDesc &desc, const Axes &axes,
 
 /// Panels of one product and one group.
 void packWeights(const ConvDesc &desc, const Axes &axes, int64_t group,
-                 const float *from, float *to) {
+                 const PackedProduct &product, const float *from, float *to) {
   int64_t channels = desc.x.sizes[1] / desc.groups;
   int64_t columns = desc.y.sizes[1] / desc.groups;
   int64_t channelStride = desc.w.strides[1], columnStride = desc.w.strides[0];
@@ -266,17 +266,15 @@ void packWeights(const ConvDesc &desc, const Axes &axes, int64_t group,
   if (isTransposed)
     std::swap(channelStride, columnStride);
   llvm::SmallVector<int64_t, 3> sizes;
-  int64_t depth = channels, row = 0;
-  for (const Axis &axis : axes) {
+  for (const Axis &axis : axes)
     sizes.push_back(axis.places);
-    depth *= axis.places;
-  }
+  int64_t row = 0;
   forEachPlace(sizes, [&](llvm::ArrayRef<int64_t> place) {
     int64_t offset = 0;
     for (auto [d, axis] : llvm::enumerate(axes))
       offset += (axis.wBegin + place[d] * axis.wStep) * desc.w.strides[d + 2];
-    packPanels({from + offset, row, channels, channelStride, columnStride},
-               depth, columns, to);
+    product.packPanels(
+        {from + offset, row, channels, channelStride, columnStride}, to);
     row += channels;
   });
 }
@@ -285,10 +283,9 @@ class PackedConv : public CpuOp {
 public:
   PackedConv(const ConvDesc &desc, PaddedInput input,
              std::vector<PackedProduct> products,
-             std::vector<int64_t> panelElements,
              std::shared_ptr<const HostMemory> weights)
       : desc(desc), input(std::move(input)), products(std::move(products)),
-        panelElements(std::move(panelElements)), weights(std::move(weights)) {
+        weights(std::move(weights)) {
     readsConstantOperand = false;
     int64_t most = 0;
     for (const PackedProduct &product : this->products)
@@ -314,7 +311,7 @@ public:
     int64_t channels = desc.x.sizes[1] / desc.groups;
     int64_t columns = desc.y.sizes[1] / desc.groups;
     for (int64_t group = 0; group < desc.groups; ++group)
-      for (auto [product, elements] : llvm::zip(products, panelElements)) {
+      for (const PackedProduct &product : products) {
         PackedProduct::Operands operands = {};
         operands.a = x + group * channels;
         operands.b = panels;
@@ -324,7 +321,7 @@ public:
         operands.c = y + group * columns;
         operands.workspace = static_cast<char *>(workspace) + copiedBytes();
         product.run(operands, nullptr);
-        panels += elements;
+        panels += product.getPanelElements();
       }
     return llvm::Error::success();
   }
@@ -340,7 +337,6 @@ private:
   PaddedInput input;
   /// Of each residue of the strides of a transposed convolution; of one group.
   std::vector<PackedProduct> products;
-  std::vector<int64_t> panelElements;
   std::shared_ptr<const HostMemory> weights;
 };
 
@@ -360,7 +356,8 @@ bool isPackable(const ConvDesc &desc, const CpuConstant &constant) {
            llvm::all_of(desc.padsLow, [](int64_t pad) { return pad >= 0; })));
 }
 
-std::string formatOf(const ConvDesc &desc) {
+std::string formatOf(const ConvDesc &desc,
+                     llvm::ArrayRef<PackedProduct> products) {
   std::string format =
       std::string(desc.kind == ConvKind::Transposed ? "transposed " : "conv ") +
       std::to_string(vectorKernels().panelWidth) + " " +
@@ -368,6 +365,8 @@ std::string formatOf(const ConvDesc &desc) {
   for (size_t d = 0; d < desc.w.sizes.size(); ++d)
     format += " " + std::to_string(desc.w.sizes[d]) + ":" +
               std::to_string(desc.w.strides[d]);
+  for (const PackedProduct &product : products)
+    format += product.isOfFewColumns() ? " columns" : " panels";
   // These, and how far the output reaches, say which residue is first.
   if (desc.kind == ConvKind::Transposed)
     for (size_t d = 0; d < desc.strides.size(); ++d)
@@ -394,32 +393,27 @@ ExpectedCpuOp preparePackedConv(const ConvDesc &desc,
   if (!input.isWorthwhile(desc))
     return nullptr;
   std::vector<PackedProduct> products;
-  std::vector<int64_t> elements;
-  int64_t ofGroup = 0;
+  int64_t elements = 0;
   for (const Axes &axes : all) {
-    PackedProductDesc product = productOf(desc, axes, input);
-    elements.push_back(panelElements(product.depth, product.columns));
-    ofGroup += elements.back();
-    products.emplace_back(std::move(product));
+    products.emplace_back(productOf(desc, axes, input));
+    elements += desc.groups * products.back().getPanelElements();
   }
   llvm::Expected<std::shared_ptr<const HostMemory>> weights = packed.get(
-      constant, formatOf(desc),
-      desc.groups * ofGroup * static_cast<int64_t>(sizeof(float)),
-      [&](void *memory) {
+      constant, formatOf(desc, products),
+      elements * static_cast<int64_t>(sizeof(float)), [&](void *memory) {
         auto *to = static_cast<float *>(memory);
         for (int64_t group = 0; group < desc.groups; ++group)
-          for (auto [axes, count] : llvm::zip(all, elements)) {
-            packWeights(desc, axes, group,
+          for (auto [axes, product] : llvm::zip(all, products)) {
+            packWeights(desc, axes, group, product,
                         static_cast<const float *>(constant.data), to);
-            to += count;
+            to += product.getPanelElements();
           }
         return llvm::Error::success();
       });
   if (!weights)
     return weights.takeError();
   return std::make_unique<PackedConv>(desc, std::move(input),
-                                      std::move(products), std::move(elements),
-                                      std::move(*weights));
+                                      std::move(products), std::move(*weights));
 }
 
 } // namespace ax::rt

@@ -59,10 +59,10 @@ std::optional<RowProduct> asRows(const MatmulDesc &original) {
 
 class PackedMatmul : public CpuOp {
 public:
-  PackedMatmul(RowProduct rows, const PackedProductDesc &sizes,
+  PackedMatmul(RowProduct rows, PackedProduct productIn,
                std::shared_ptr<const HostMemory> weights)
       : desc(std::move(rows.desc)), rowOffsets(std::move(rows.rowOffsets)),
-        weights(std::move(weights)), product(sizes) {
+        weights(std::move(weights)), product(std::move(productIn)) {
     readsConstantOperand = false;
     workspaceBytes = product.getWorkspaceBytes();
   }
@@ -134,16 +134,6 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
   for (int d = 0; d < 2; ++d)
     format += " " + std::to_string(desc.b.sizes[static_cast<size_t>(d)]) + ":" +
               std::to_string(desc.b.strides[static_cast<size_t>(d)]);
-  llvm::Expected<std::shared_ptr<const HostMemory>> weights = packed.get(
-      constant, format,
-      panelElements(k, n) * static_cast<int64_t>(sizeof(float)), [&](void *to) {
-        packPanels({static_cast<const float *>(constant.data), 0, k,
-                    desc.b.strides[0], desc.b.strides[1]},
-                   k, n, static_cast<float *>(to));
-        return llvm::Error::success();
-      });
-  if (!weights)
-    return weights.takeError();
   PackedProductDesc sizes;
   sizes.rowsPerLine = desc.c.sizes[0];
   sizes.columns = n;
@@ -154,7 +144,19 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
     sizes.residualColumnStride = desc.residual.strides[1];
   }
   sizes.activation = desc.activation;
-  return std::make_unique<PackedMatmul>(std::move(*product), sizes,
+  PackedProduct panels(std::move(sizes));
+  llvm::Expected<std::shared_ptr<const HostMemory>> weights = packed.get(
+      constant, format,
+      panels.getPanelElements() * static_cast<int64_t>(sizeof(float)),
+      [&](void *to) {
+        panels.packPanels({static_cast<const float *>(constant.data), 0, k,
+                           desc.b.strides[0], desc.b.strides[1]},
+                          static_cast<float *>(to));
+        return llvm::Error::success();
+      });
+  if (!weights)
+    return weights.takeError();
+  return std::make_unique<PackedMatmul>(std::move(*product), std::move(panels),
                                         std::move(*weights));
 }
 

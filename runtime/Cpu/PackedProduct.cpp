@@ -4,6 +4,7 @@
 
 #include "Threads.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -19,12 +20,15 @@ static constexpr int64_t blockTiles = 16;
 static constexpr int64_t cacheLine = 64;
 
 PackedProduct::PackedProduct(PackedProductDesc descIn)
-    : desc(std::move(descIn)),
-      tileRows(isPacked() ? kernels.maxTileRows : kernels.maxDirectRows),
+    : desc(std::move(descIn)), isNarrow(hasFewColumns()),
+      tileRows(rowsOfTiles()),
       tilesPerLine(llvm::divideCeil(desc.rowsPerLine, tileRows)),
       tiles(tilesPerLine * static_cast<int64_t>(desc.cLines.size())),
       panels(llvm::divideCeil(desc.columns, kernels.panelWidth)),
       threads(getNumThreads()), depths(splitDepth()) {
+  kernel = isPacked() ? kernels.packedTile : kernels.directTile;
+  if (isNarrow)
+    kernel = kernels.narrowTile[desc.columns - 1];
   int64_t blocks = llvm::divideCeil(tiles, blockTiles);
   // Few panels are not enough for the threads, and blocks leave some idle at
   // the end unless there are many.
@@ -36,6 +40,19 @@ PackedProduct::PackedProduct(PackedProductDesc descIn)
   workspaceBytes =
       static_cast<int64_t>(sizeof(float)) *
       ((sharesRows ? threads : 1) * packedElements + threads * partialElements);
+}
+
+bool PackedProduct::hasFewColumns() const {
+  return !isPacked() && desc.columns <= maxNarrowColumns &&
+         llvm::all_of(desc.runs, [&](const TileRun &run) {
+           return run.length % kernels.narrowUnit == 0;
+         });
+}
+
+int64_t PackedProduct::rowsOfTiles() const {
+  if (isNarrow)
+    return kernels.narrowRows[desc.columns - 1];
+  return isPacked() ? kernels.maxTileRows : kernels.maxDirectRows;
 }
 
 std::vector<PackedProduct::Depth> PackedProduct::splitDepth() const {
@@ -153,13 +170,14 @@ void PackedProduct::runPanel(const Block &block, int64_t panel,
       std::min<int64_t>(kernels.panelWidth, desc.columns - firstColumn));
   tile.cStride = desc.cStride;
   tile.aStride = desc.aStride;
+  tile.bStride = desc.depth;
   tile.activation = desc.activation;
   tile.activationLast = desc.activationLast;
   tile.bias = operands.bias ? operands.bias + firstColumn : nullptr;
   for (const Depth &part : depths) {
     tile.k = part.end - part.begin;
-    tile.b =
-        operands.b + firstColumn * desc.depth + part.begin * kernels.panelWidth;
+    tile.b = operands.b + firstColumn * desc.depth +
+             part.begin * (isNarrow ? 1 : kernels.panelWidth);
     tile.runs = part.runs.data();
     tile.numRuns = static_cast<int64_t>(part.runs.size());
     runTiles(block, part, tile, firstColumn, partial);
@@ -174,7 +192,8 @@ void PackedProduct::runTiles(const Block &block, const Depth &part,
   bool isFirst = part.begin == 0, isLast = part.end == desc.depth;
   // What follows this part in memory is what is needed next: a share for each
   // tile.
-  const float *following = tile.b + tile.k * kernels.panelWidth;
+  const float *following =
+      isNarrow ? operands.bEnd : tile.b + tile.k * kernels.panelWidth;
   int64_t ahead = std::min<int64_t>(operands.bEnd - following,
                                     tile.k * kernels.panelWidth) *
                   static_cast<int64_t>(sizeof(float)) / cacheLine;
@@ -200,10 +219,7 @@ void PackedProduct::runTiles(const Block &block, const Depth &part,
     tile.prefetch =
         reinterpret_cast<const char *>(following) + index * share * cacheLine;
     tile.prefetchLines = std::clamp<int64_t>(ahead - index * share, 0, share);
-    if (isPacked())
-      kernels.packedTile(tile);
-    else
-      kernels.directTile(tile);
+    kernel(tile);
   }
 }
 
@@ -211,8 +227,11 @@ void PackedProduct::runTiles(const Block &block, const Depth &part,
 // Panels
 //===----------------------------------------------------------------------===//
 
-int64_t panelElements(int64_t depth, int64_t columns) {
-  return llvm::alignTo(columns, vectorKernels().panelWidth) * depth;
+int64_t PackedProduct::getPanelElements() const {
+  int64_t columns =
+      isNarrow ? desc.columns : llvm::alignTo(desc.columns, kernels.panelWidth);
+  // Panels that follow are read in whole vectors.
+  return llvm::alignTo(columns * desc.depth, kernels.panelWidth);
 }
 
 namespace {
@@ -247,9 +266,16 @@ struct PanelPart {
 
 } // namespace
 
-void packPanels(const PanelRows &rows, int64_t depth, int64_t columns,
-                float *panels) {
-  int64_t width = vectorKernels().panelWidth;
+void PackedProduct::packPanels(const PanelRows &rows, float *panels) const {
+  int64_t depth = desc.depth, columns = desc.columns;
+  if (isNarrow) {
+    for (int64_t j = 0; j < columns; ++j)
+      for (int64_t i = 0; i < rows.count; ++i)
+        panels[j * depth + rows.first + i] =
+            rows.from[i * rows.rowStride + j * rows.columnStride];
+    return;
+  }
+  int64_t width = kernels.panelWidth;
   constexpr int64_t panelsAtATime = 8;
   int64_t most = panelsAtATime * width;
   parallelFor(llvm::divideCeil(columns, most), 1,

@@ -5,7 +5,9 @@
 // products and convolutions have in common. b is kept in panels of a few
 // columns, each [depth][panel width], so that it streams through the cache once
 // for each block of rows, the next panel being fetched meanwhile. Rows of a are
-// read as they lie, or packed in tiles of a few, by who knows where they are.
+// read as they lie, or packed in tiles of a few, by who knows where they are. A
+// few columns would fill no vector: of these b is kept column by column, and
+// vectors go along the depth.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_PACKEDPRODUCT_H
@@ -42,6 +44,13 @@ struct PackedProductDesc {
 /// it.
 constexpr int64_t mostOfRun = 512;
 
+/// Some rows of b: `count` of them, as they lie.
+struct PanelRows {
+  const float *from;
+  int64_t first, count;
+  int64_t rowStride, columnStride;
+};
+
 class PackedProduct {
 public:
   /// The threads are those of the caller's parallel loops.
@@ -62,6 +71,14 @@ public:
   /// the last of these filled as far as there is depth.
   using PackRows =
       llvm::function_ref<void(int64_t first, int64_t rows, float *to)>;
+
+  /// b is in columns of `depth` elements, instead of panels.
+  bool isOfFewColumns() const { return isNarrow; }
+  /// Elements of panels that have all of b.
+  int64_t getPanelElements() const;
+  /// Brings `rows` to where they are in panels, which are zero where there are
+  /// no columns.
+  void packPanels(const PanelRows &rows, float *panels) const;
 
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
   /// `pack` is called by several threads; null where rows are not packed.
@@ -84,6 +101,8 @@ private:
     int64_t line, first, count;
   };
   bool isPacked() const { return desc.runs.empty(); }
+  bool hasFewColumns() const;
+  int64_t rowsOfTiles() const;
   std::vector<Depth> splitDepth() const;
   Rows rowsOf(int64_t tile) const;
   float *packedTile(const Block &block, int64_t tile) const;
@@ -95,26 +114,14 @@ private:
 
   const VectorKernels &kernels = vectorKernels();
   PackedProductDesc desc;
+  bool isNarrow;
   int64_t tileRows, tilesPerLine, tiles, panels, threads;
   std::vector<Depth> depths;
+  void (*kernel)(const PackedTile &tile);
   /// Each thread has blocks of rows, instead of panels.
   bool sharesRows;
   int64_t packedElements, partialElements, workspaceBytes;
 };
-
-/// Elements of panels that have all of b.
-int64_t panelElements(int64_t depth, int64_t columns);
-
-/// Some rows of b: `count` of them, as they lie.
-struct PanelRows {
-  const float *from;
-  int64_t first, count;
-  int64_t rowStride, columnStride;
-};
-/// Brings `rows` to where they are in panels of depth x columns elements, which
-/// are zero where there are no columns.
-void packPanels(const PanelRows &rows, int64_t depth, int64_t columns,
-                float *panels);
 
 } // namespace ax::rt
 

@@ -56,7 +56,8 @@ bool prefersPackedConv(const ConvDesc &desc) {
   int64_t inputs = desc.x.sizes[1] / desc.groups;
   int64_t columns = desc.y.sizes[1] / desc.groups;
   if (columns < 16)
-    return desc.groups > 1 && columns > 2 && columns < 8;
+    return desc.groups > 1 ? columns > 2 && columns < 8
+                           : columns <= 4 && inputs >= 16;
   if (desc.kind == ConvKind::Transposed || isDilated)
     return true;
   constexpr int64_t manyChannels = 128, longLine = 20 << 10;

@@ -51,6 +51,8 @@ struct TileRun {
   int64_t offset, length;
 };
 
+constexpr int64_t maxNarrowColumns = 4;
+
 /// A tile of c = act(a b + bias) + residual, or with `activationLast` of
 /// act(a b + bias + residual); rows x at most `panelWidth`.
 struct PackedTile {
@@ -60,8 +62,9 @@ struct PackedTile {
   int64_t aStride;
   const TileRun *runs;
   int64_t numRuns;
-  /// [k][panelWidth], dense.
+  /// [k][panelWidth], dense; of a narrow tile columns `bStride` elements apart.
   const float *b;
+  int64_t bStride;
   int64_t k;
   int32_t rows;
   int32_t columns;
@@ -86,6 +89,12 @@ struct VectorKernels {
   /// Null without AVX2; tiles of at most `maxTileRows` and `maxDirectRows`.
   void (*packedTile)(const PackedTile &tile);
   void (*directTile)(const PackedTile &tile);
+  /// The same, of as many columns as there are functions or fewer, which would
+  /// leave most of a vector idle: the runs' elements lie along vectors instead.
+  /// Lengths of runs are multiples of `narrowUnit`; tiles have `narrowRows`.
+  void (*narrowTile[maxNarrowColumns])(const PackedTile &tile);
+  int32_t narrowRows[maxNarrowColumns];
+  int32_t narrowUnit;
   int32_t panelWidth;
   int32_t maxTileRows, maxDirectRows;
   /// Null: Bool sums.

@@ -12,6 +12,7 @@
 #include "ax/Runtime/VectorKernels.h"
 
 #include <array>
+#include <numeric>
 
 using namespace ax;
 using namespace ax::rt;
@@ -83,7 +84,8 @@ void check(const ConvDesc &desc) {
     largest = std::max(largest, std::abs(data.back().get(index) -
                                          reference.back().get(index)));
   });
-  int64_t depth = desc.w.numElements() / desc.w.sizes[0];
+  int64_t depth = desc.w.numElements() * desc.x.sizes[1] /
+                  (desc.w.sizes[0] * desc.w.sizes[1]);
   EXPECT_LE(largest, 2e-6 * std::sqrt(double(depth))) << toString(desc);
 }
 
@@ -150,6 +152,51 @@ TEST_F(PackedConvTest, ChannelsOfMore) {
   ConvDesc desc = makeDesc(c);
   desc.hasBias = desc.hasResidual = true;
   check(desc);
+}
+
+TEST_F(PackedConvTest, FewColumns) {
+  for (int64_t columns : {1, 2, 3, 4})
+    // Whole vectors, and not; several blocks of k.
+    for (int64_t channels : {4, 16, 48, 528}) {
+      Case c{{2, channels, 5, 13},
+             {columns, channels, 3, 4},
+             {1, 1},
+             {1, 1},
+             {1, 2},
+             {0, 1}};
+      ConvDesc desc = makeDesc(c);
+      desc.hasBias = true;
+      desc.activation = Activation::Tanh;
+      check(desc);
+      // Residues of which some have runs of whole vectors.
+      std::swap(c.w[0], c.w[1]);
+      c.kind = ConvKind::Transposed;
+      c.strides = {2, 3};
+      check(makeDesc(c));
+    }
+}
+
+// The same weights in windows whose places are together, and are not.
+TEST_F(PackedConvTest, PackedAlikeOnlyWhereReadAlike) {
+  Case c{{1, 4, 6, 20}, {3, 4, 2, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
+  ConvDesc together = makeDesc(c);
+  c.dilations = {1, 2};
+  ConvDesc apart = makeDesc(c);
+  PackedWeights packed;
+  std::vector<float> w(3 * 4 * 8);
+  std::iota(w.begin(), w.end(), 1.0f);
+  std::unique_ptr<CpuOp> ops[2];
+  for (auto [op, desc] : {std::pair(&ops[0], &together), {&ops[1], &apart}})
+    *op = llvm::cantFail(preparePackedConv(*desc, {w.data(), 17}, packed));
+  float sum = std::accumulate(w.begin(), w.begin() + 32, 0.0f);
+  std::vector<float> x(4 * 6 * 20, 1.0f), y(3 * 5 * 17);
+  for (std::unique_ptr<CpuOp> &op : ops) {
+    auto workspace =
+        llvm::cantFail(HostMemory::allocate(op->getWorkspaceBytes()));
+    void *addresses[] = {x.data(), nullptr, y.data()};
+    llvm::cantFail(op->execute(addresses, workspace.getData()));
+    EXPECT_EQ(y[0], sum);
+  }
 }
 
 TEST_F(PackedConvTest, LinesApart) {
