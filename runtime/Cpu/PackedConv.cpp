@@ -6,7 +6,7 @@
 // few runs of memory, which lie alike for all windows, so that products read
 // them where they are. For example, a window of 3 x 3 of an image of 8 channels
 // is 3 runs of 24 elements, each a line of the image behind the one before.
-// What is padded is copied first, with zeros around it.
+// What is padded, or has channels apart, is copied first, with zeros around it.
 //
 // A transposed convolution of stride s is s convolutions (along each
 // dimension), each of every s-th place of the window and of the output: with a
@@ -97,7 +97,7 @@ void forEachPlace(llvm::ArrayRef<int64_t> sizes, Fn &&fn) {
   }
 }
 
-/// x, or a copy with zeros around it.
+/// x, or a copy whose channels are next to each other, with zeros around it.
 struct PaddedInput {
   /// Where it is a copy the first elements are zeros: `low` of each dimension.
   TensorDesc view;
@@ -107,6 +107,7 @@ struct PaddedInput {
   PaddedInput(const ConvDesc &desc, llvm::ArrayRef<Axes> all)
       : view(desc.x), low(desc.strides.size(), 0) {
     std::vector<int64_t> sizes = view.sizes;
+    isCopy = view.strides[1] != 1 && sizes[1] != 1;
     for (size_t d = 0; d < low.size(); ++d) {
       int64_t high = 0;
       for (const Axes &axes : all) {
@@ -174,14 +175,18 @@ struct PaddedInput {
 
 private:
   static void copyLine(const TensorDesc &x, const float *from, float *to) {
-    int64_t channels = x.sizes[1], places = x.sizes.back();
-    if (x.strides.back() == channels || places == 1)
+    int64_t channels = x.sizes[1], channelStride = x.strides[1];
+    int64_t places = x.sizes.back(), placeStride = x.strides.back();
+    if ((channelStride == 1 || channels == 1) &&
+        (placeStride == channels || places == 1))
       std::memcpy(to, from,
                   static_cast<size_t>(places * channels) * sizeof(float));
+    else if (placeStride == 1 || places == 1)
+      vectorKernels().transpose(from, channelStride, to, channels, places);
     else
       for (int64_t p = 0; p < places; ++p)
-        std::copy(from + p * x.strides.back(),
-                  from + p * x.strides.back() + channels, to + p * channels);
+        for (int64_t c = 0; c < channels; ++c)
+          to[p * channels + c] = from[p * placeStride + c * channelStride];
   }
 };
 
@@ -250,6 +255,8 @@ PackedProductDesc productOf(const ConvDesc &desc, const Axes &axes,
   product.cLines = linesOf(axes, desc.y, yBegins, ySteps);
   product.cStride = axes.back().yStep * desc.y.strides.back();
   product.residualRowStride = product.cStride;
+  if (desc.y.sizes[1] > 1)
+    product.cColumnStride = product.residualColumnStride = desc.y.strides[1];
   product.activation = desc.activation;
   product.activationLast = desc.activationLast;
   return product;
@@ -317,8 +324,9 @@ public:
         operands.b = panels;
         operands.bEnd = end;
         operands.bias = bias ? bias + group * columns : nullptr;
-        operands.residual = residual ? residual + group * columns : nullptr;
-        operands.c = y + group * columns;
+        int64_t place = group * columns * desc.y.strides[1];
+        operands.residual = residual ? residual + place : nullptr;
+        operands.c = y + place;
         operands.workspace = static_cast<char *>(workspace) + copiedBytes();
         product.run(operands, nullptr);
         panels += product.getPanelElements();
@@ -340,16 +348,11 @@ private:
   std::shared_ptr<const HostMemory> weights;
 };
 
-bool hasChannelsTogether(const TensorDesc &view) {
-  return view.strides[1] == 1 || view.sizes[1] == 1;
-}
-
 bool isPackable(const ConvDesc &desc, const CpuConstant &constant) {
   bool isTransposed = desc.kind == ConvKind::Transposed;
   return vectorKernels().directTile && desc.kind != ConvKind::WeightGradient &&
          desc.constantW && constant.data && desc.x.dtype == DType::F32 &&
-         desc.y.dtype == DType::F32 && hasChannelsTogether(desc.x) &&
-         hasChannelsTogether(desc.y) && desc.y.numElements() > 0 &&
+         desc.y.dtype == DType::F32 && desc.y.numElements() > 0 &&
          desc.w.numElements() > 0 &&
          (!isTransposed ||
           (llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; }) &&

@@ -211,16 +211,39 @@ void PackedProduct::runTiles(const Block &block, const Depth &part,
     tile.partialIn = isFirst ? nullptr : sums;
     tile.partialOut = isLast ? nullptr : sums;
     tile.c = operands.c + desc.cLines[line] + rows.first * desc.cStride +
-             firstColumn;
-    if (operands.residual && isLast)
-      setResidual(tile, operands.residual + desc.cLines[line] +
-                            rows.first * desc.residualRowStride +
-                            firstColumn * desc.residualColumnStride);
+             firstColumn * desc.cColumnStride;
+    const float *residual = nullptr;
+    if (operands.residual)
+      residual = operands.residual + desc.cLines[line] +
+                 rows.first * desc.residualRowStride +
+                 firstColumn * desc.residualColumnStride;
     tile.prefetch =
         reinterpret_cast<const char *>(following) + index * share * cacheLine;
     tile.prefetchLines = std::clamp<int64_t>(ahead - index * share, 0, share);
-    kernel(tile);
+    runTile(tile, residual);
   }
+}
+
+/// The kernels write rows, too: columns that are apart come from a tile beside,
+/// once all of the depth is done.
+void PackedProduct::runTile(PackedTile &tile, const float *residual) const {
+  if (tile.partialOut)
+    return kernel(tile);
+  float *c = tile.c;
+  alignas(cacheLine) float beside[maxTileElements];
+  if (desc.cColumnStride != 1) {
+    tile.c = beside;
+    tile.cStride = kernels.panelWidth;
+  }
+  if (residual)
+    setResidual(tile, residual);
+  kernel(tile);
+  if (desc.cColumnStride == 1)
+    return;
+  for (int64_t j = 0; j < tile.columns; ++j)
+    for (int64_t r = 0; r < tile.rows; ++r)
+      c[r * desc.cStride + j * desc.cColumnStride] =
+          beside[r * kernels.panelWidth + j];
 }
 
 //===----------------------------------------------------------------------===//

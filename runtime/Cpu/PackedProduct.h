@@ -20,14 +20,13 @@
 
 namespace ax::rt {
 
-/// Sizes, strides and offsets are in elements. Columns of c are next to each
-/// other.
+/// Sizes, strides and offsets are in elements.
 struct PackedProductDesc {
   /// Rows lie in lines of as many each, which begin here in c and the residual.
   std::vector<int64_t> cLines{0};
   int64_t rowsPerLine = 0;
   int64_t columns = 0, depth = 0;
-  int64_t cStride = 0;
+  int64_t cStride = 0, cColumnStride = 1;
   int64_t residualRowStride = 0, residualColumnStride = 1;
   Activation activation = Activation::None;
   /// The residual is added before the activation.
@@ -111,6 +110,7 @@ private:
   void runTiles(const Block &block, const Depth &part, PackedTile tile,
                 int64_t firstColumn, float *partial) const;
   void setResidual(PackedTile &tile, const float *residual) const;
+  void runTile(PackedTile &tile, const float *residual) const;
 
   const VectorKernels &kernels = vectorKernels();
   PackedProductDesc desc;

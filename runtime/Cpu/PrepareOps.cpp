@@ -64,8 +64,10 @@ bool prefersPackedConv(const ConvDesc &desc) {
   int64_t lineBytes = desc.x.sizes.back() * desc.x.sizes[1] *
                       static_cast<int64_t>(sizeof(float));
   bool isVolume = desc.strides.size() == 3;
-  return places > 1 &&
-         (inputs >= manyChannels || lineBytes > longLine || isVolume);
+  // Both copy such an x; only of images' colours oneDNN does not.
+  bool isCopied = desc.x.strides[1] != 1 && inputs >= 16;
+  return places > 1 && (inputs >= manyChannels || lineBytes > longLine ||
+                        isVolume || isCopied);
 }
 
 ExpectedCpuOp prepareOp(const MatmulDesc &desc, const CpuConstant &constant,

@@ -52,6 +52,8 @@ struct TileRun {
 };
 
 constexpr int64_t maxNarrowColumns = 4;
+/// Elements of the largest tile.
+constexpr int64_t maxTileElements = 12 * 32;
 
 /// A tile of c = act(a b + bias) + residual, or with `activationLast` of
 /// act(a b + bias + residual); rows x at most `panelWidth`.
