@@ -51,8 +51,11 @@ std::vector<Axis> axesOf(const ConvDesc &desc, size_t d) {
   int64_t stride = desc.strides[d], low = desc.padsLow[d];
   if (desc.kind == ConvKind::Forward)
     return {{outputs, 0, 1, places, 0, 1, -low, stride, desc.dilations[d]}};
+  // More are too many in any case.
+  constexpr int64_t most = 1 << 10;
   std::vector<Axis> axes;
-  for (int64_t output = 0; output < std::min(stride, outputs); ++output) {
+  for (int64_t output = 0; output < std::min({stride, outputs, most});
+       ++output) {
     int64_t first = (output + low) % stride;
     if (first >= places)
       return {};
@@ -262,105 +265,145 @@ PackedProductDesc productOf(const ConvDesc &desc, const Axes &axes,
   return product;
 }
 
-/// Panels of one product and one group.
-void packWeights(const ConvDesc &desc, const Axes &axes, int64_t group,
-                 const PackedProduct &product, const float *from, float *to) {
+/// A convolution, or that of some residues of a transposed one's strides, of
+/// one group.
+struct Part {
+  Axes axes;
+  PackedProduct product;
+};
+
+/// The panels of one group, whose weights begin at `from`.
+void packPart(const ConvDesc &desc, const Part &part, const float *from,
+              float *to) {
   int64_t channels = desc.x.sizes[1] / desc.groups;
-  int64_t columns = desc.y.sizes[1] / desc.groups;
   int64_t channelStride = desc.w.strides[1], columnStride = desc.w.strides[0];
-  bool isTransposed = desc.kind == ConvKind::Transposed;
-  from += group * (isTransposed ? channels : columns) * desc.w.strides[0];
-  if (isTransposed)
+  if (desc.kind == ConvKind::Transposed)
     std::swap(channelStride, columnStride);
   llvm::SmallVector<int64_t, 3> sizes;
-  for (const Axis &axis : axes)
+  for (const Axis &axis : part.axes)
     sizes.push_back(axis.places);
-  int64_t row = 0;
-  forEachPlace(sizes, [&](llvm::ArrayRef<int64_t> place) {
-    int64_t offset = 0;
-    for (auto [d, axis] : llvm::enumerate(axes))
-      offset += (axis.wBegin + place[d] * axis.wStep) * desc.w.strides[d + 2];
-    product.packPanels(
-        {from + offset, row, channels, channelStride, columnStride}, to);
-    row += channels;
-  });
+  // Weights of a window lie together as a rule: of as many channels as stay in
+  // the cache until all places have had theirs.
+  constexpr int64_t most = 16;
+  for (int64_t channel = 0; channel < channels; channel += most) {
+    int64_t row = channel, count = std::min(most, channels - channel);
+    forEachPlace(sizes, [&](llvm::ArrayRef<int64_t> place) {
+      int64_t offset = channel * channelStride;
+      for (auto [d, axis] : llvm::enumerate(part.axes))
+        offset += (axis.wBegin + place[d] * axis.wStep) * desc.w.strides[d + 2];
+      part.product.packPanels(
+          {from + offset, row, count, channelStride, columnStride}, to);
+      row += channels;
+    });
+  }
+}
+
+/// Elements of the panels of all groups and parts.
+int64_t countPanels(const ConvDesc &desc, llvm::ArrayRef<Part> parts) {
+  int64_t elements = 0;
+  for (const Part &part : parts)
+    elements += part.product.getPanelElements();
+  return desc.groups * elements;
+}
+
+void packWeights(const ConvDesc &desc, llvm::ArrayRef<Part> parts,
+                 const float *from, float *to) {
+  int64_t ofGroup = desc.w.sizes[0] / desc.groups * desc.w.strides[0];
+  for (int64_t group = 0; group < desc.groups; ++group)
+    for (const Part &part : parts) {
+      packPart(desc, part, from + group * ofGroup, to);
+      to += part.product.getPanelElements();
+    }
+}
+
+int64_t floatBytes(int64_t count) {
+  constexpr int64_t alignment = 64;
+  return llvm::alignTo(count * static_cast<int64_t>(sizeof(float)), alignment);
 }
 
 class PackedConv : public CpuOp {
 public:
-  PackedConv(const ConvDesc &desc, PaddedInput input,
-             std::vector<PackedProduct> products,
+  /// Weights that change are null, and packed in each call.
+  PackedConv(const ConvDesc &desc, PaddedInput input, std::vector<Part> parts,
              std::shared_ptr<const HostMemory> weights)
-      : desc(desc), input(std::move(input)), products(std::move(products)),
+      : desc(desc), input(std::move(input)), parts(std::move(parts)),
         weights(std::move(weights)) {
-    readsConstantOperand = false;
+    readsConstantOperand = !this->weights;
     int64_t most = 0;
-    for (const PackedProduct &product : this->products)
-      most = std::max(most, product.getWorkspaceBytes());
-    workspaceBytes = copiedBytes() + most;
+    for (const Part &part : this->parts)
+      most = std::max(most, part.product.getWorkspaceBytes());
+    workspaceBytes = copiedBytes() + packedBytes() + most;
   }
 
   llvm::Error execute(void *const *arguments, void *workspace) override {
+    auto *copied = static_cast<float *>(workspace);
+    auto *packed = copied + copiedBytes() / sizeof(float);
     const auto *x = static_cast<const float *>(arguments[0]);
-    int next = 2;
-    const auto *bias =
-        desc.hasBias ? static_cast<float *>(arguments[next++]) : nullptr;
-    const auto *residual =
-        desc.hasResidual ? static_cast<float *>(arguments[next++]) : nullptr;
-    auto *y = static_cast<float *>(arguments[next]);
     if (input.isCopy) {
-      input.copy(desc.x, x, static_cast<float *>(workspace));
-      x = static_cast<const float *>(workspace);
+      input.copy(desc.x, x, copied);
+      x = copied;
     }
-    const auto *panels = static_cast<const float *>(weights->getData());
-    const float *end =
-        panels + weights->getSize() / static_cast<int64_t>(sizeof(float));
-    int64_t channels = desc.x.sizes[1] / desc.groups;
-    int64_t columns = desc.y.sizes[1] / desc.groups;
-    for (int64_t group = 0; group < desc.groups; ++group)
-      for (const PackedProduct &product : products) {
-        PackedProduct::Operands operands = {};
-        operands.a = x + group * channels;
-        operands.b = panels;
-        operands.bEnd = end;
-        operands.bias = bias ? bias + group * columns : nullptr;
-        int64_t place = group * columns * desc.y.strides[1];
-        operands.residual = residual ? residual + place : nullptr;
-        operands.c = y + place;
-        operands.workspace = static_cast<char *>(workspace) + copiedBytes();
-        product.run(operands, nullptr);
-        panels += product.getPanelElements();
-      }
+    PackedProduct::Operands operands = {};
+    if (weights) {
+      operands.b = static_cast<const float *>(weights->getData());
+    } else {
+      packWeights(desc, parts, static_cast<const float *>(arguments[1]),
+                  packed);
+      operands.b = packed;
+    }
+    operands.bEnd = operands.b + countPanels(desc, parts);
+    operands.workspace = packed + packedBytes() / sizeof(float);
+    int next = 2;
+    if (desc.hasBias)
+      operands.bias = static_cast<float *>(arguments[next++]);
+    if (desc.hasResidual)
+      operands.residual = static_cast<float *>(arguments[next++]);
+    operands.c = static_cast<float *>(arguments[next]);
+    operands.a = x;
+    runGroups(operands);
     return llvm::Error::success();
   }
 
 private:
-  int64_t copiedBytes() const {
-    constexpr int64_t alignment = 64;
-    return llvm::alignTo(
-        input.countCopied() * static_cast<int64_t>(sizeof(float)), alignment);
+  /// `operands` are those of the first group.
+  void runGroups(PackedProduct::Operands operands) const {
+    int64_t columns = desc.y.sizes[1] / desc.groups;
+    int64_t apart = columns * desc.y.strides[1];
+    for (int64_t group = 0; group < desc.groups; ++group) {
+      for (const Part &part : parts) {
+        part.product.run(operands, nullptr);
+        operands.b += part.product.getPanelElements();
+      }
+      operands.a += desc.x.sizes[1] / desc.groups;
+      operands.c += apart;
+      if (operands.bias)
+        operands.bias += columns;
+      if (operands.residual)
+        operands.residual += apart;
+    }
+  }
+  int64_t copiedBytes() const { return floatBytes(input.countCopied()); }
+  int64_t packedBytes() const {
+    return weights ? 0 : floatBytes(countPanels(desc, parts));
   }
 
   ConvDesc desc;
   PaddedInput input;
-  /// Of each residue of the strides of a transposed convolution; of one group.
-  std::vector<PackedProduct> products;
+  std::vector<Part> parts;
   std::shared_ptr<const HostMemory> weights;
 };
 
-bool isPackable(const ConvDesc &desc, const CpuConstant &constant) {
+bool isPackable(const ConvDesc &desc) {
   bool isTransposed = desc.kind == ConvKind::Transposed;
   return vectorKernels().directTile && desc.kind != ConvKind::WeightGradient &&
-         desc.constantW && constant.data && desc.x.dtype == DType::F32 &&
-         desc.y.dtype == DType::F32 && desc.y.numElements() > 0 &&
-         desc.w.numElements() > 0 &&
+         desc.x.dtype == DType::F32 && desc.y.dtype == DType::F32 &&
+         desc.y.numElements() > 0 && desc.w.numElements() > 0 &&
          (!isTransposed ||
           (llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; }) &&
            llvm::all_of(desc.padsLow, [](int64_t pad) { return pad >= 0; })));
 }
 
-std::string formatOf(const ConvDesc &desc,
-                     llvm::ArrayRef<PackedProduct> products) {
+std::string formatOf(const ConvDesc &desc, llvm::ArrayRef<Part> parts) {
   std::string format =
       std::string(desc.kind == ConvKind::Transposed ? "transposed " : "conv ") +
       std::to_string(vectorKernels().panelWidth) + " " +
@@ -368,8 +411,8 @@ std::string formatOf(const ConvDesc &desc,
   for (size_t d = 0; d < desc.w.sizes.size(); ++d)
     format += " " + std::to_string(desc.w.sizes[d]) + ":" +
               std::to_string(desc.w.strides[d]);
-  for (const PackedProduct &product : products)
-    format += product.isOfFewColumns() ? " columns" : " panels";
+  for (const Part &part : parts)
+    format += part.product.isOfFewColumns() ? " columns" : " panels";
   // These, and how far the output reaches, say which residue is first.
   if (desc.kind == ConvKind::Transposed)
     for (size_t d = 0; d < desc.strides.size(); ++d)
@@ -384,39 +427,40 @@ std::string formatOf(const ConvDesc &desc,
 ExpectedCpuOp preparePackedConv(const ConvDesc &desc,
                                 const CpuConstant &constant,
                                 PackedWeights &packed) {
-  if (!isPackable(desc, constant))
+  if (!isPackable(desc))
     return nullptr;
   std::vector<std::vector<Axis>> ofDims;
   for (size_t d = 0; d < desc.strides.size(); ++d)
     ofDims.push_back(axesOf(desc, d));
-  std::vector<Axes> all = combine(ofDims);
-  if (all.empty())
+  // Of a transposed one with large strides that is many small products.
+  constexpr size_t mostParts = 64;
+  size_t count = 1;
+  for (const std::vector<Axis> &axes : ofDims)
+    count = std::min(count, mostParts) * axes.size();
+  if (count == 0 || count > mostParts)
     return nullptr;
+  std::vector<Axes> all = combine(ofDims);
   PaddedInput input(desc, all);
   if (!input.isWorthwhile(desc))
     return nullptr;
-  std::vector<PackedProduct> products;
-  int64_t elements = 0;
-  for (const Axes &axes : all) {
-    products.emplace_back(productOf(desc, axes, input));
-    elements += desc.groups * products.back().getPanelElements();
+  std::vector<Part> parts;
+  for (const Axes &axes : all)
+    parts.push_back({axes, PackedProduct(productOf(desc, axes, input))});
+  std::shared_ptr<const HostMemory> weights;
+  if (desc.constantW && constant.data) {
+    auto made = packed.get(
+        constant, formatOf(desc, parts), floatBytes(countPanels(desc, parts)),
+        [&](void *to) {
+          packWeights(desc, parts, static_cast<const float *>(constant.data),
+                      static_cast<float *>(to));
+          return llvm::Error::success();
+        });
+    if (!made)
+      return made.takeError();
+    weights = std::move(*made);
   }
-  llvm::Expected<std::shared_ptr<const HostMemory>> weights = packed.get(
-      constant, formatOf(desc, products),
-      elements * static_cast<int64_t>(sizeof(float)), [&](void *memory) {
-        auto *to = static_cast<float *>(memory);
-        for (int64_t group = 0; group < desc.groups; ++group)
-          for (auto [axes, product] : llvm::zip(all, products)) {
-            packWeights(desc, axes, group, product,
-                        static_cast<const float *>(constant.data), to);
-            to += product.getPanelElements();
-          }
-        return llvm::Error::success();
-      });
-  if (!weights)
-    return weights.takeError();
-  return std::make_unique<PackedConv>(desc, std::move(input),
-                                      std::move(products), std::move(*weights));
+  return std::make_unique<PackedConv>(desc, std::move(input), std::move(parts),
+                                      std::move(weights));
 }
 
 } // namespace ax::rt

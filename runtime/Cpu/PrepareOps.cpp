@@ -53,12 +53,21 @@ bool prefersPackedConv(const ConvDesc &desc) {
     places *= desc.w.sizes[d + 2];
     isDilated |= desc.dilations[d] > 1 && desc.w.sizes[d + 2] > 1;
   }
+  // Weights that change are packed for many windows, or not worth it.
+  constexpr int64_t manyWindows = 512;
+  if (!desc.constantW && desc.y.numElements() < manyWindows * desc.y.sizes[1])
+    return false;
   int64_t inputs = desc.x.sizes[1] / desc.groups;
   int64_t columns = desc.y.sizes[1] / desc.groups;
+  bool isTransposed = desc.kind == ConvKind::Transposed;
+  int64_t residues = 1;
+  for (int64_t stride : desc.strides)
+    residues = std::min<int64_t>(residues, 8) *
+               (isTransposed ? std::min<int64_t>(stride, 8) : 1);
   if (columns < 16)
     return desc.groups > 1 ? columns > 2 && columns < 8
-                           : columns <= 4 && inputs >= 16;
-  if (desc.kind == ConvKind::Transposed || isDilated)
+                           : columns <= 4 && inputs >= 16 && residues <= 4;
+  if (isTransposed || isDilated)
     return true;
   constexpr int64_t manyChannels = 128, longLine = 20 << 10;
   int64_t lineBytes = desc.x.sizes.back() * desc.x.sizes[1] *

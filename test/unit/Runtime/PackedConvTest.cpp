@@ -61,32 +61,43 @@ ConvDesc makeDesc(const Case &c) {
   return desc;
 }
 
-void check(const ConvDesc &desc) {
-  std::vector<ViewData> data = randomArguments(desc, -1, NAN);
-  std::vector<ViewData> reference = data;
-  PackedWeights packed;
-  CpuConstant constant{data[1].memory.data()};
-  auto ours = llvm::cantFail(preparePackedConv(desc, constant, packed));
-  ASSERT_TRUE(ours) << toString(desc);
-  EXPECT_FALSE(ours->readsConstant());
+void run(CpuOp &op, std::vector<ViewData> &data) {
   std::vector<void *> addresses;
   for (ViewData &d : data)
     addresses.push_back(d.memory.mutableData());
-  addresses[1] = nullptr;
-  auto workspace =
-      llvm::cantFail(HostMemory::allocate(ours->getWorkspaceBytes()));
-  llvm::cantFail(ours->execute(addresses.data(), workspace.getData()));
-  ConvDesc plain = desc;
-  plain.constantW = false;
-  runLibrary(plain, reference);
-  double largest = 0;
-  forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &index) {
-    largest = std::max(largest, std::abs(data.back().get(index) -
-                                         reference.back().get(index)));
-  });
+  if (!op.readsConstant())
+    addresses[1] = nullptr;
+  auto workspace = llvm::cantFail(HostMemory::allocate(op.getWorkspaceBytes()));
+  llvm::cantFail(op.execute(addresses.data(), workspace.getData()));
+}
+
+/// With weights that are packed once, and in each call.
+void check(ConvDesc desc) {
+  std::vector<ViewData> reference = randomArguments(desc, -1, NAN);
+  const std::vector<ViewData> given = reference;
+  desc.constantW = false;
+  auto plain = llvm::cantFail(desc.kind == ConvKind::Transposed
+                                  ? preparePlainConvTransposed(desc)
+                                  : preparePlainConv(desc));
+  run(*plain, reference);
   int64_t depth = desc.w.numElements() * desc.x.sizes[1] /
                   (desc.w.sizes[0] * desc.w.sizes[1]);
-  EXPECT_LE(largest, 2e-6 * std::sqrt(double(depth))) << toString(desc);
+  for (bool isConstant : {true, false}) {
+    std::vector<ViewData> data = given;
+    desc.constantW = isConstant;
+    PackedWeights packed;
+    CpuConstant constant{data[1].memory.data()};
+    auto ours = llvm::cantFail(preparePackedConv(desc, constant, packed));
+    ASSERT_TRUE(ours) << toString(desc);
+    EXPECT_NE(ours->readsConstant(), isConstant);
+    run(*ours, data);
+    double largest = 0;
+    forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &index) {
+      largest = std::max(largest, std::abs(data.back().get(index) -
+                                           reference.back().get(index)));
+    });
+    EXPECT_LE(largest, 2e-6 * std::sqrt(double(depth))) << toString(desc);
+  }
 }
 
 class PackedConvTest : public ::testing::Test {
@@ -330,17 +341,16 @@ TEST_F(PackedConvTest, OthersAreRefused) {
   const ConvDesc good =
       makeDesc({{1, 16, 4, 4}, {16, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}});
   EXPECT_FALSE(refused(good, w.data()));
-  EXPECT_TRUE(refused(good, nullptr));
   ConvDesc desc = good;
-  desc.constantW = false;
-  EXPECT_TRUE(refused(desc, w.data()));
-  desc = good;
   desc.kind = ConvKind::WeightGradient;
   EXPECT_TRUE(refused(desc, w.data()));
   // A copy of x with so many zeros around it would be larger than all else.
   desc = good;
   desc.strides = desc.padsLow = desc.padsHigh = {1 << 30, 1 << 30};
   EXPECT_TRUE(refused(desc, w.data()));
+  Case c{{1, 16, 5, 5}, {16, 16, 20, 20}, {9, 9}, {1, 1}, {0, 0}, {0, 0}};
+  c.kind = ConvKind::Transposed;
+  EXPECT_TRUE(refused(makeDesc(c), w.data()));
   desc = good;
   desc.x.dtype = desc.w.dtype = desc.y.dtype = DType::F64;
   EXPECT_TRUE(refused(desc, w.data()));
