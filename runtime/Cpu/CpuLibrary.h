@@ -61,6 +61,8 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &desc,
 ExpectedCpuOp preparePackedConv(const ConvDesc &desc,
                                 const CpuConstant &constant,
                                 PackedWeights &packed);
+/// Of a convolution's weight; the same.
+ExpectedCpuOp preparePackedConvGradient(const ConvDesc &desc);
 
 /// Prepares a product by oneDNN. A null pointer: oneDNN cannot do it.
 ExpectedCpuOp prepareDnnlMatmul(const MatmulDesc &desc,

@@ -15,9 +15,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConvWindows.h"
 #include "CpuLibrary.h"
 #include "PackedProduct.h"
-#include "Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -29,169 +29,6 @@
 namespace ax::rt {
 
 namespace {
-
-/// What outputs see along one dimension: output i, at yBegin + i yStep, sees
-/// with place p of its window, whose weight is at wBegin + p wStep, what is at
-/// xBegin + i xStep + p placeStep.
-struct Axis {
-  int64_t outputs, yBegin, yStep;
-  int64_t places, wBegin, wStep;
-  int64_t xBegin, xStep, placeStep;
-
-  int64_t getLast() const {
-    return xBegin + (outputs - 1) * xStep + (places - 1) * placeStep;
-  }
-};
-using Axes = llvm::SmallVector<Axis, 3>;
-
-/// Along dimension `d`: of a convolution one axis, of a transposed one those of
-/// its residues. Empty where some output sees nothing.
-std::vector<Axis> axesOf(const ConvDesc &desc, size_t d) {
-  int64_t places = desc.w.sizes[d + 2], outputs = desc.y.sizes[d + 2];
-  int64_t stride = desc.strides[d], low = desc.padsLow[d];
-  if (desc.kind == ConvKind::Forward)
-    return {{outputs, 0, 1, places, 0, 1, -low, stride, desc.dilations[d]}};
-  // More are too many in any case.
-  constexpr int64_t most = 1 << 10;
-  std::vector<Axis> axes;
-  for (int64_t output = 0; output < std::min({stride, outputs, most});
-       ++output) {
-    int64_t first = (output + low) % stride;
-    if (first >= places)
-      return {};
-    // The last place sees the first element.
-    int64_t count = (places - first + stride - 1) / stride;
-    axes.push_back({(outputs - output + stride - 1) / stride, output, stride,
-                    count, first + (count - 1) * stride, -stride,
-                    (output + low) / stride - (count - 1), 1, 1});
-  }
-  return axes;
-}
-
-/// One axis of each dimension, in all ways; the last dimension varies fastest.
-std::vector<Axes> combine(llvm::ArrayRef<std::vector<Axis>> ofDims) {
-  std::vector<Axes> all(1);
-  for (const std::vector<Axis> &axes : ofDims) {
-    std::vector<Axes> longer;
-    for (const Axes &before : all)
-      for (const Axis &axis : axes) {
-        longer.push_back(before);
-        longer.back().push_back(axis);
-      }
-    all = std::move(longer);
-  }
-  return all;
-}
-
-/// Calls fn(index) for all indices below `sizes`, the last one fastest.
-template <typename Fn>
-void forEachPlace(llvm::ArrayRef<int64_t> sizes, Fn &&fn) {
-  llvm::SmallVector<int64_t, 4> index(sizes.size(), 0);
-  int64_t count = 1;
-  for (int64_t size : sizes)
-    count *= size;
-  for (; count > 0; --count) {
-    fn(llvm::ArrayRef<int64_t>(index));
-    for (size_t d = sizes.size(); d-- > 0;) {
-      if (++index[d] < sizes[d])
-        break;
-      index[d] = 0;
-    }
-  }
-}
-
-/// x, or a copy whose channels are next to each other, with zeros around it.
-struct PaddedInput {
-  /// Where it is a copy the first elements are zeros: `low` of each dimension.
-  TensorDesc view;
-  std::vector<int64_t> low;
-  bool isCopy = false;
-
-  PaddedInput(const ConvDesc &desc, llvm::ArrayRef<Axes> all)
-      : view(desc.x), low(desc.strides.size(), 0) {
-    std::vector<int64_t> sizes = view.sizes;
-    isCopy = view.strides[1] != 1 && sizes[1] != 1;
-    for (size_t d = 0; d < low.size(); ++d) {
-      int64_t high = 0;
-      for (const Axes &axes : all) {
-        low[d] = std::max(low[d], -axes[d].xBegin);
-        high = std::max(high, axes[d].getLast() + 1 - sizes[d + 2]);
-      }
-      isCopy |= low[d] > 0 || high > 0;
-      sizes[d + 2] += low[d] + high;
-    }
-    if (!isCopy)
-      return;
-    view = TensorDesc::dense(DType::F32, sizes);
-    int64_t stride = view.strides[1] = 1;
-    stride = sizes[1];
-    for (size_t d = sizes.size(); d-- > 2; stride *= sizes[d])
-      view.strides[d] = stride;
-    view.strides[0] = stride;
-  }
-
-  int64_t countCopied() const { return isCopy ? view.numElements() : 0; }
-  /// Whether the copy is not mostly zeros.
-  bool isWorthwhile(const ConvDesc &desc) const {
-    if (!isCopy)
-      return true;
-    constexpr double much = 8;
-    double copied = 1;
-    for (int64_t size : view.sizes)
-      copied *= static_cast<double>(size);
-    int64_t others = std::max(desc.x.numElements(), desc.y.numElements());
-    return copied <= much * static_cast<double>(others);
-  }
-
-  void copy(const TensorDesc &x, const float *from, float *to) const {
-    size_t dims = low.size();
-    // All lines of the copy, batches included.
-    llvm::SmallVector<int64_t, 3> sizes{view.sizes[0]};
-    sizes.append(view.sizes.begin() + 2, view.sizes.end() - 1);
-    int64_t channels = x.sizes[1], before = low.back() * channels;
-    int64_t lines = 1, length = view.sizes.back() * channels;
-    for (int64_t size : sizes)
-      lines *= size;
-    parallelFor(lines, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) {
-        float *at = to + line * length;
-        int64_t rest = line, offset = 0;
-        bool isInside = true;
-        for (size_t d = dims - 1; d-- > 0;) {
-          int64_t place = rest % sizes[d + 1] - low[d];
-          rest /= sizes[d + 1];
-          isInside &= place >= 0 && place < x.sizes[d + 2];
-          offset += place * x.strides[d + 2];
-        }
-        if (!isInside) {
-          std::fill(at, at + length, 0.0f);
-          continue;
-        }
-        const float *source = from + offset + rest * x.strides[0];
-        int64_t used = x.sizes.back() * channels;
-        std::fill(at, at + before, 0.0f);
-        copyLine(x, source, at + before);
-        std::fill(at + before + used, at + length, 0.0f);
-      }
-    });
-  }
-
-private:
-  static void copyLine(const TensorDesc &x, const float *from, float *to) {
-    int64_t channels = x.sizes[1], channelStride = x.strides[1];
-    int64_t places = x.sizes.back(), placeStride = x.strides.back();
-    if ((channelStride == 1 || channels == 1) &&
-        (placeStride == channels || places == 1))
-      std::memcpy(to, from,
-                  static_cast<size_t>(places * channels) * sizeof(float));
-    else if (placeStride == 1 || places == 1)
-      vectorKernels().transpose(from, channelStride, to, channels, places);
-    else
-      for (int64_t p = 0; p < places; ++p)
-        for (int64_t c = 0; c < channels; ++c)
-          to[p * channels + c] = from[p * placeStride + c * channelStride];
-  }
-};
 
 /// The runs of a window of a group's channels.
 std::vector<TileRun> runsOf(const Axes &axes, const TensorDesc &x,
@@ -214,28 +51,6 @@ std::vector<TileRun> runsOf(const Axes &axes, const TensorDesc &x,
       runs.push_back({offset + at, std::min(mostOfRun, length - at)});
   });
   return runs;
-}
-
-/// Where the lines of all batches begin in `view`, of which axes begin at
-/// `begins` and have outputs `steps` apart.
-std::vector<int64_t> linesOf(const Axes &axes, const TensorDesc &view,
-                             llvm::ArrayRef<int64_t> begins,
-                             llvm::ArrayRef<int64_t> steps) {
-  llvm::SmallVector<int64_t, 3> sizes{view.sizes[0]};
-  int64_t origin = 0;
-  for (size_t d = 0; d < axes.size(); ++d) {
-    origin += begins[d] * view.strides[d + 2];
-    if (d + 1 < axes.size())
-      sizes.push_back(axes[d].outputs);
-  }
-  std::vector<int64_t> lines;
-  forEachPlace(sizes, [&](llvm::ArrayRef<int64_t> line) {
-    int64_t offset = origin + line[0] * view.strides[0];
-    for (size_t d = 1; d < line.size(); ++d)
-      offset += line[d] * steps[d - 1] * view.strides[d + 1];
-    lines.push_back(offset);
-  });
-  return lines;
 }
 
 PackedProductDesc productOf(const ConvDesc &desc, const Axes &axes,
@@ -314,11 +129,6 @@ void packWeights(const ConvDesc &desc, llvm::ArrayRef<Part> parts,
       packPart(desc, part, from + group * ofGroup, to);
       to += part.product.getPanelElements();
     }
-}
-
-int64_t floatBytes(int64_t count) {
-  constexpr int64_t alignment = 64;
-  return llvm::alignTo(count * static_cast<int64_t>(sizeof(float)), alignment);
 }
 
 class PackedConv : public CpuOp {
@@ -429,17 +239,11 @@ ExpectedCpuOp preparePackedConv(const ConvDesc &desc,
                                 PackedWeights &packed) {
   if (!isPackable(desc))
     return nullptr;
-  std::vector<std::vector<Axis>> ofDims;
-  for (size_t d = 0; d < desc.strides.size(); ++d)
-    ofDims.push_back(axesOf(desc, d));
-  // Of a transposed one with large strides that is many small products.
+  // Of a transposed one with large strides they are many small products.
   constexpr size_t mostParts = 64;
-  size_t count = 1;
-  for (const std::vector<Axis> &axes : ofDims)
-    count = std::min(count, mostParts) * axes.size();
-  if (count == 0 || count > mostParts)
+  std::vector<Axes> all = findAxes(desc, mostParts);
+  if (all.empty())
     return nullptr;
-  std::vector<Axes> all = combine(ofDims);
   PaddedInput input(desc, all);
   if (!input.isWorthwhile(desc))
     return nullptr;

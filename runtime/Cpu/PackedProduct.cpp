@@ -27,6 +27,8 @@ PackedProduct::PackedProduct(PackedProductDesc descIn)
       panels(llvm::divideCeil(desc.columns, kernels.panelWidth)),
       threads(getNumThreads()), depths(splitDepth()) {
   kernel = isPacked() ? kernels.packedTile : kernels.directTile;
+  if (desc.aStep != 1)
+    kernel = kernels.transposedTile;
   if (isNarrow)
     kernel = kernels.narrowTile[desc.columns - 1];
   int64_t blocks = llvm::divideCeil(tiles, blockTiles);
@@ -43,7 +45,7 @@ PackedProduct::PackedProduct(PackedProductDesc descIn)
 }
 
 bool PackedProduct::hasFewColumns() const {
-  return !isPacked() && desc.columns <= maxNarrowColumns &&
+  return !isPacked() && desc.columns <= maxNarrowColumns && desc.aStep == 1 &&
          llvm::all_of(desc.runs, [&](const TileRun &run) {
            return run.length % kernels.narrowUnit == 0;
          });
@@ -169,7 +171,7 @@ void PackedProduct::runPanel(const Block &block, int64_t panel,
   tile.columns = static_cast<int32_t>(
       std::min<int64_t>(kernels.panelWidth, desc.columns - firstColumn));
   tile.cStride = desc.cStride;
-  tile.aStride = desc.aStride;
+  tile.aStride = desc.aStep == 1 ? desc.aStride : desc.aStep;
   tile.bStride = desc.depth;
   tile.activation = desc.activation;
   tile.activationLast = desc.activationLast;

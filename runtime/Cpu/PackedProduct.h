@@ -37,6 +37,8 @@ struct PackedProductDesc {
   std::vector<TileRun> runs;
   std::vector<int64_t> aLines;
   int64_t aStride = 0;
+  /// How far apart a run's elements are: one of this and aStride is 1.
+  int64_t aStep = 1;
 };
 
 /// Elements that a run may have at most, so that a part of the depth has all of

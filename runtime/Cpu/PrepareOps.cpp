@@ -40,6 +40,12 @@ bool prefersPackedMatmul(const MatmulDesc &desc) {
   return rows >= 2 && desc.a.sizes.back() >= 256 && desc.c.sizes.back() >= 128;
 }
 
+/// Of a line of x, with all channels.
+int64_t lineBytesOf(const ConvDesc &desc) {
+  return desc.x.sizes.back() * desc.x.sizes[1] *
+         static_cast<int64_t>(sizeof(float));
+}
+
 /// Whether our own kernels convolve faster, without 512-bit vectors. oneDNN's
 /// are the best for windows of one place, and for few channels in lines that
 /// stay in the first-level cache with their windows' weights; they make dilated
@@ -70,13 +76,25 @@ bool prefersPackedConv(const ConvDesc &desc) {
   if (isTransposed || isDilated)
     return true;
   constexpr int64_t manyChannels = 128, longLine = 20 << 10;
-  int64_t lineBytes = desc.x.sizes.back() * desc.x.sizes[1] *
-                      static_cast<int64_t>(sizeof(float));
   bool isVolume = desc.strides.size() == 3;
   // Both copy such an x; only of images' colours oneDNN does not.
   bool isCopied = desc.x.strides[1] != 1 && inputs >= 16;
-  return places > 1 && (inputs >= manyChannels || lineBytes > longLine ||
-                        isVolume || isCopied);
+  return places > 1 && (inputs >= manyChannels ||
+                        lineBytesOf(desc) > longLine || isVolume || isCopied);
+}
+
+/// The same of a weight's gradient, of which oneDNN's are slow where channels
+/// are next to each other in long lines, or there are not two dimensions.
+bool prefersPackedGradient(const ConvDesc &desc) {
+  constexpr int64_t longLine = 14 << 10;
+  int64_t places = 1;
+  for (size_t d = 2; d < desc.w.sizes.size(); ++d)
+    places *= desc.w.sizes[d];
+  return !hasWideVectors() && desc.kind == ConvKind::WeightGradient &&
+         places > 1 && desc.y.sizes[1] / desc.groups >= 32 &&
+         desc.x.sizes[1] / desc.groups >= 16 &&
+         (desc.x.strides[1] == 1 || desc.y.strides[1] == 1) &&
+         (desc.strides.size() != 2 || lineBytesOf(desc) >= longLine);
 }
 
 ExpectedCpuOp prepareOp(const MatmulDesc &desc, const CpuConstant &constant,
@@ -113,6 +131,8 @@ ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant,
   ExpectedCpuOp op = nullptr;
   if (prefersPackedConv(desc))
     op = preparePackedConv(desc, constant, packed);
+  else if (prefersPackedGradient(desc))
+    op = preparePackedConvGradient(desc);
   bool isPlain = prefersPlain(desc);
   if (op && !*op && !isPlain)
     op = guardNaN(desc, constant, [&](const ConvDesc &d) {

@@ -45,8 +45,8 @@ using MultiplyPanelFn = void (*)(const T *a, int64_t aStride, const T *b,
 /// Steps of k that lie together in a packed row.
 constexpr int64_t packedK = 16;
 
-/// Elements of a row of a that are next to each other, `offset` from where the
-/// row begins.
+/// Elements of a row of a that are evenly apart, `offset` from where the row
+/// begins.
 struct TileRun {
   int64_t offset, length;
 };
@@ -59,7 +59,9 @@ constexpr int64_t maxTileElements = 12 * 32;
 /// act(a b + bias + residual); rows x at most `panelWidth`.
 struct PackedTile {
   /// [k / packedK][rows][packedK], dense; of a direct tile the first row, with
-  /// rows `aStride` elements apart, each of `numRuns` runs.
+  /// rows `aStride` elements apart, each of `numRuns` runs of elements next to
+  /// each other; of a transposed one rows are next to each other and elements
+  /// of runs `aStride` apart.
   const float *a;
   int64_t aStride;
   const TileRun *runs;
@@ -91,9 +93,11 @@ struct VectorKernels {
   /// Null without AVX2; tiles of at most `maxTileRows` and `maxDirectRows`.
   void (*packedTile)(const PackedTile &tile);
   void (*directTile)(const PackedTile &tile);
-  /// The same, of as many columns as there are functions or fewer, which would
-  /// leave most of a vector idle: the runs' elements lie along vectors instead.
-  /// Lengths of runs are multiples of `narrowUnit`; tiles have `narrowRows`.
+  void (*transposedTile)(const PackedTile &tile);
+  /// As directTile, of as many columns as there are functions or fewer, which
+  /// would leave most of a vector idle: the runs' elements lie along vectors
+  /// instead. Lengths of runs are multiples of `narrowUnit`; tiles have
+  /// `narrowRows`.
   void (*narrowTile[maxNarrowColumns])(const PackedTile &tile);
   int32_t narrowRows[maxNarrowColumns];
   int32_t narrowUnit;

@@ -282,6 +282,51 @@ TEST_F(PackedConvTest, TransposedWithGapsIsRefused) {
       llvm::cantFail(preparePackedConv(makeDesc(c), {w.data()}, packed)));
 }
 
+void checkGradient(const Case &c, bool channelsFirst = false) {
+  ConvDesc desc = makeDesc(c);
+  desc.kind = ConvKind::WeightGradient;
+  if (channelsFirst)
+    for (TensorDesc *view : {&desc.x, &desc.y})
+      *view = TensorDesc::dense(DType::F32, view->sizes);
+  std::vector<ViewData> data = randomArguments(desc, -1, NAN), reference = data;
+  run(*llvm::cantFail(preparePlainConvWeightGradient(desc)), reference);
+  auto ours = llvm::cantFail(preparePackedConvGradient(desc));
+  ASSERT_TRUE(ours) << toString(desc);
+  run(*ours, data);
+  double largest = 0;
+  forEachIndex(desc.w.sizes, [&](const std::vector<int64_t> &index) {
+    largest = std::max(largest, std::abs(data.back().get(index) -
+                                         reference.back().get(index)));
+  });
+  int64_t depth = desc.y.numElements() / desc.y.sizes[1];
+  EXPECT_LE(largest, 2e-6 * std::sqrt(double(depth))) << toString(desc);
+}
+
+TEST_F(PackedConvTest, WeightGradients) {
+  for (int64_t channels : {1, 3, 16, 20})
+    for (int64_t columns : {2, 16, 33})
+      for (int64_t stride : {1, 2})
+        for (bool channelsFirst : {false, true})
+          checkGradient({{2, channels, 9, 11},
+                         {columns, channels, 3, 2},
+                         {stride, 1},
+                         {1, stride},
+                         {2, 1},
+                         {1, 3}},
+                        channelsFirst);
+  // Several blocks of outputs, lines longer than one, and groups.
+  checkGradient({{2, 24, 1100}, {36, 8, 5}, {1}, {2}, {3}, {0}, /*groups=*/3});
+  checkGradient({{2, 6, 4, 5, 6},
+                 {20, 6, 3, 2, 3},
+                 {1, 2, 1},
+                 {1, 1, 2},
+                 {1, 0, 2},
+                 {1, 1, 2}});
+  setNumThreads(3);
+  checkGradient(
+      {{2, 64, 30, 31}, {80, 64, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}});
+}
+
 TEST_F(PackedConvTest, Epilogues) {
   for (Activation activation : allActivations)
     for (bool hasBias : {false, true})
