@@ -8,6 +8,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace ax::rt {
@@ -17,6 +18,10 @@ namespace ax::rt {
 static std::vector<Axis> axesOf(const ConvDesc &desc, size_t d, size_t most) {
   int64_t places = desc.w.sizes[d + 2], outputs = desc.y.sizes[d + 2];
   int64_t stride = desc.strides[d], low = desc.padsLow[d];
+  // Of what is in memory there are fewer than 2^40 along a dimension.
+  constexpr int64_t large = 1 << 20;
+  if (stride > large || desc.dilations[d] > large || std::abs(low) > large)
+    return {};
   if (desc.kind != ConvKind::Transposed)
     return {{outputs, 0, 1, places, 0, 1, -low, stride, desc.dilations[d]}};
   std::vector<Axis> axes;
@@ -85,23 +90,22 @@ PaddedInput::PaddedInput(const ConvDesc &desc, llvm::ArrayRef<Axes> all)
   }
   if (!isCopy)
     return;
+  // Sizes of what is not there yet may be absurd.
+  constexpr double much = 4;
+  double copied = 1;
+  for (int64_t size : sizes)
+    copied *= static_cast<double>(size);
+  isWorthwhile =
+      copied <= much * static_cast<double>(std::max(desc.x.numElements(),
+                                                    desc.y.numElements()));
+  if (!isWorthwhile)
+    return;
   view = TensorDesc::dense(DType::F32, sizes);
-  int64_t stride = view.strides[1] = 1;
-  stride = sizes[1];
+  view.strides[1] = 1;
+  int64_t stride = sizes[1];
   for (size_t d = sizes.size(); d-- > 2; stride *= sizes[d])
     view.strides[d] = stride;
   view.strides[0] = stride;
-}
-
-bool PaddedInput::isWorthwhile(const ConvDesc &desc) const {
-  if (!isCopy)
-    return true;
-  constexpr double much = 8;
-  double copied = 1;
-  for (int64_t size : view.sizes)
-    copied *= static_cast<double>(size);
-  int64_t others = std::max(desc.x.numElements(), desc.y.numElements());
-  return copied <= much * static_cast<double>(others);
 }
 
 static void copyLine(const TensorDesc &x, const float *from, float *to) {

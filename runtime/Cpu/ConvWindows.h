@@ -65,12 +65,12 @@ struct PaddedInput {
   TensorDesc view;
   std::vector<int64_t> low;
   bool isCopy = false;
+  /// A copy is not mostly zeros; where it would be there is none, and no view.
+  bool isWorthwhile = true;
 
   PaddedInput(const ConvDesc &desc, llvm::ArrayRef<Axes> all);
 
   int64_t countCopied() const { return isCopy ? view.numElements() : 0; }
-  /// Whether the copy is not mostly zeros.
-  bool isWorthwhile(const ConvDesc &desc) const;
   /// Fills `to`, of as many elements, with `from`, which is as `x` says.
   void copy(const TensorDesc &x, const float *from, float *to) const;
 };

@@ -18,6 +18,7 @@
 #include "ConvWindows.h"
 #include "CpuLibrary.h"
 #include "PackedProduct.h"
+#include "Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -35,8 +36,7 @@ std::vector<TileRun> runsOf(const Axes &axes, const TensorDesc &x,
                             int64_t channels) {
   const Axis &last = axes.back();
   int64_t step = last.placeStep * x.strides.back();
-  int64_t together =
-      step == channels && last.places * channels <= mostOfRun ? last.places : 1;
+  int64_t together = step == channels ? last.places : 1;
   llvm::SmallVector<int64_t, 3> sizes;
   for (const Axis &axis : axes)
     sizes.push_back(axis.places);
@@ -135,14 +135,14 @@ class PackedConv : public CpuOp {
 public:
   /// Weights that change are null, and packed in each call.
   PackedConv(const ConvDesc &desc, PaddedInput input, std::vector<Part> parts,
-             std::shared_ptr<const HostMemory> weights)
+             bool sharesUnits, std::shared_ptr<const HostMemory> weights)
       : desc(desc), input(std::move(input)), parts(std::move(parts)),
-        weights(std::move(weights)) {
+        sharesUnits(sharesUnits), weights(std::move(weights)) {
     readsConstantOperand = !this->weights;
-    int64_t most = 0;
     for (const Part &part : this->parts)
-      most = std::max(most, part.product.getWorkspaceBytes());
-    workspaceBytes = copiedBytes() + packedBytes() + most;
+      productBytes = std::max(productBytes, part.product.getWorkspaceBytes());
+    workspaceBytes = copiedBytes() + packedBytes() +
+                     (sharesUnits ? threads : 1) * productBytes;
   }
 
   llvm::Error execute(void *const *arguments, void *workspace) override {
@@ -175,22 +175,44 @@ public:
   }
 
 private:
-  /// `operands` are those of the first group.
-  void runGroups(PackedProduct::Operands operands) const {
-    int64_t columns = desc.y.sizes[1] / desc.groups;
-    int64_t apart = columns * desc.y.strides[1];
-    for (int64_t group = 0; group < desc.groups; ++group) {
-      for (const Part &part : parts) {
-        part.product.run(operands, nullptr);
-        operands.b += part.product.getPanelElements();
-      }
-      operands.a += desc.x.sizes[1] / desc.groups;
-      operands.c += apart;
-      if (operands.bias)
-        operands.bias += columns;
-      if (operands.residual)
-        operands.residual += apart;
+  /// `operands` are those of the first group. Where there are as many products
+  /// as threads, each is a thread's.
+  void runGroups(const PackedProduct::Operands &operands) const {
+    auto count = static_cast<int64_t>(parts.size());
+    auto run = [&](int64_t unit, int64_t range) {
+      PackedProduct::Operands ofUnit = operands;
+      ofUnit.workspace =
+          static_cast<char *>(operands.workspace) + range * productBytes;
+      runUnit(unit / count, parts[static_cast<size_t>(unit % count)], ofUnit);
+    };
+    int64_t units = desc.groups * count;
+    if (!sharesUnits) {
+      for (int64_t unit = 0; unit < units; ++unit)
+        run(unit, 0);
+      return;
     }
+    int64_t perRange = llvm::divideCeil(units, threads);
+    parallelFor(threads, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r)
+        for (int64_t unit = r * perRange;
+             unit < std::min(units, (r + 1) * perRange); ++unit)
+          run(unit, r);
+    });
+  }
+  void runUnit(int64_t group, const Part &part,
+               PackedProduct::Operands operands) const {
+    int64_t columns = desc.y.sizes[1] / desc.groups;
+    int64_t apart = group * columns * desc.y.strides[1];
+    operands.a += group * (desc.x.sizes[1] / desc.groups);
+    operands.b += group * (countPanels(desc, parts) / desc.groups);
+    for (const Part *before = parts.data(); before != &part; ++before)
+      operands.b += before->product.getPanelElements();
+    operands.c += apart;
+    if (operands.bias)
+      operands.bias += group * columns;
+    if (operands.residual)
+      operands.residual += apart;
+    part.product.run(operands, nullptr);
   }
   int64_t copiedBytes() const { return floatBytes(input.countCopied()); }
   int64_t packedBytes() const {
@@ -200,6 +222,9 @@ private:
   ConvDesc desc;
   PaddedInput input;
   std::vector<Part> parts;
+  /// Each thread has products of its own.
+  bool sharesUnits;
+  int64_t threads = getNumThreads(), productBytes = 0;
   std::shared_ptr<const HostMemory> weights;
 };
 
@@ -245,11 +270,15 @@ ExpectedCpuOp preparePackedConv(const ConvDesc &desc,
   if (all.empty())
     return nullptr;
   PaddedInput input(desc, all);
-  if (!input.isWorthwhile(desc))
+  if (!input.isWorthwhile)
     return nullptr;
+  int64_t threads = getNumThreads();
+  bool sharesUnits =
+      threads > 1 && desc.groups * static_cast<int64_t>(all.size()) >= threads;
   std::vector<Part> parts;
   for (const Axes &axes : all)
-    parts.push_back({axes, PackedProduct(productOf(desc, axes, input))});
+    parts.push_back({axes, PackedProduct(productOf(desc, axes, input),
+                                         sharesUnits ? 1 : threads)});
   std::shared_ptr<const HostMemory> weights;
   if (desc.constantW && constant.data) {
     auto made = packed.get(
@@ -264,7 +293,7 @@ ExpectedCpuOp preparePackedConv(const ConvDesc &desc,
     weights = std::move(*made);
   }
   return std::make_unique<PackedConv>(desc, std::move(input), std::move(parts),
-                                      std::move(weights));
+                                      sharesUnits, std::move(weights));
 }
 
 } // namespace ax::rt

@@ -12,6 +12,7 @@
 #include "ConvWindows.h"
 #include "CpuLibrary.h"
 #include "PackedProduct.h"
+#include "Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -79,7 +80,8 @@ public:
   PackedConvGradient(const ConvDesc &desc, const Axes &axes,
                      PaddedInput inputIn)
       : desc(desc), input(std::move(inputIn)),
-        product(productOf(desc, axes, input)), outputs(axes.back().outputs) {
+        product(productOf(desc, axes, input), getNumThreads()),
+        outputs(axes.back().outputs) {
     llvm::SmallVector<int64_t, 3> zeros(axes.size(), 0), ones(axes.size(), 1);
     yLines = linesOf(axes, desc.y, zeros, ones);
     workspaceBytes = floatBytes(input.countCopied()) +
@@ -140,8 +142,10 @@ ExpectedCpuOp preparePackedConvGradient(const ConvDesc &desc) {
       desc.y.numElements() == 0 || desc.w.numElements() == 0)
     return nullptr;
   std::vector<Axes> axes = findAxes(desc, 1);
+  if (axes.empty())
+    return nullptr;
   PaddedInput input(desc, axes);
-  if (!input.isWorthwhile(desc))
+  if (!input.isWorthwhile)
     return nullptr;
   return std::make_unique<PackedConvGradient>(desc, axes.front(),
                                               std::move(input));

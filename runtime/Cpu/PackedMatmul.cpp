@@ -1,8 +1,14 @@
 //===- PackedMatmul.cpp - Products with weights packed for our kernels ----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// Rows of a may be anywhere, as those of windows of an image are. They are
+// packed.
+//
+//===----------------------------------------------------------------------===//
+
 #include "CpuLibrary.h"
 #include "PackedProduct.h"
+#include "Threads.h"
 #include "ax/Runtime/MatmulView.h"
 
 #include <algorithm>
@@ -144,7 +150,7 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
     sizes.residualColumnStride = desc.residual.strides[1];
   }
   sizes.activation = desc.activation;
-  PackedProduct panels(std::move(sizes));
+  PackedProduct panels(std::move(sizes), getNumThreads());
   llvm::Expected<std::shared_ptr<const HostMemory>> weights = packed.get(
       constant, format,
       panels.getPanelElements() * static_cast<int64_t>(sizeof(float)),

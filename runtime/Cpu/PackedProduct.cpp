@@ -19,13 +19,13 @@ static constexpr int64_t blockK = mostOfRun;
 static constexpr int64_t blockTiles = 16;
 static constexpr int64_t cacheLine = 64;
 
-PackedProduct::PackedProduct(PackedProductDesc descIn)
+PackedProduct::PackedProduct(PackedProductDesc descIn, int64_t threads)
     : desc(std::move(descIn)), isNarrow(hasFewColumns()),
       tileRows(rowsOfTiles()),
       tilesPerLine(llvm::divideCeil(desc.rowsPerLine, tileRows)),
       tiles(tilesPerLine * static_cast<int64_t>(desc.cLines.size())),
       panels(llvm::divideCeil(desc.columns, kernels.panelWidth)),
-      threads(getNumThreads()), depths(splitDepth()) {
+      threads(threads), depths(splitDepth()) {
   kernel = isPacked() ? kernels.packedTile : kernels.directTile;
   if (desc.aStep != 1)
     kernel = kernels.transposedTile;

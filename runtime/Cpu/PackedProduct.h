@@ -1,13 +1,13 @@
 //===- PackedProduct.h - Products with weights in panels --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// c = act(a b + bias) + residual in f32, where b never changes: what matrix
-// products and convolutions have in common. b is kept in panels of a few
-// columns, each [depth][panel width], so that it streams through the cache once
-// for each block of rows, the next panel being fetched meanwhile. Rows of a are
-// read as they lie, or packed in tiles of a few, by who knows where they are. A
-// few columns would fill no vector: of these b is kept column by column, and
-// vectors go along the depth.
+// c = act(a b + bias) + residual, or act(a b + bias + residual), in f32, with b
+// packed: what matrix products and convolutions have in common. b is kept in
+// panels of a few columns, each [depth][panel width], so that it streams
+// through the cache once for each block of rows, the next panel being fetched
+// meanwhile. Rows of a are read as they lie, or packed in tiles of a few, by
+// who knows where they are. A few columns would fill no vector: of these b is
+// kept column by column, and vectors go along the depth.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_PACKEDPRODUCT_H
@@ -54,8 +54,9 @@ struct PanelRows {
 
 class PackedProduct {
 public:
-  /// The threads are those of the caller's parallel loops.
-  explicit PackedProduct(PackedProductDesc desc);
+  /// As many threads of the caller's take part; one that is in a parallel loop
+  /// has itself alone.
+  PackedProduct(PackedProductDesc desc, int64_t threads);
   PackedProduct(PackedProduct &&) = default;
 
   struct Operands {

@@ -66,17 +66,16 @@ bool prefersPackedConv(const ConvDesc &desc) {
   int64_t inputs = desc.x.sizes[1] / desc.groups;
   int64_t columns = desc.y.sizes[1] / desc.groups;
   bool isTransposed = desc.kind == ConvKind::Transposed;
-  int64_t residues = 1;
-  for (int64_t stride : desc.strides)
-    residues = std::min<int64_t>(residues, 8) *
-               (isTransposed ? std::min<int64_t>(stride, 8) : 1);
+  // A few columns take runs of whole vectors.
+  constexpr int64_t vector = 8;
   if (columns < 16)
-    return desc.groups > 1 ? columns > 2 && columns < 8
-                           : columns <= 4 && inputs >= 16 && residues <= 4;
+    return !isTransposed && (desc.groups > 1 ? columns > 2 && columns < 8
+                                             : columns <= 4 && inputs >= 16 &&
+                                                   inputs % vector == 0);
   if (isTransposed || isDilated)
     return true;
   constexpr int64_t manyChannels = 128, longLine = 20 << 10;
-  bool isVolume = desc.strides.size() == 3;
+  bool isVolume = desc.strides.size() == 3 && desc.x.sizes.back() >= 16;
   // Both copy such an x; only of images' colours oneDNN does not.
   bool isCopied = desc.x.strides[1] != 1 && inputs >= 16;
   return places > 1 && (inputs >= manyChannels ||
@@ -138,7 +137,7 @@ ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant,
     op = guardNaN(desc, constant, [&](const ConvDesc &d) {
       return prepareDnnlConv(d, constant, packed);
     });
-  // As where there is one channel.
+  // Where oneDNN has none, as for one channel.
   if (op && !*op && !isPlain && desc.groups == 1)
     op = preparePackedConv(desc, constant, packed);
   if (!op || *op)

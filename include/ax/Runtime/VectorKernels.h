@@ -51,6 +51,7 @@ struct TileRun {
   int64_t offset, length;
 };
 
+/// Columns of a narrow tile at most.
 constexpr int64_t maxNarrowColumns = 4;
 /// Elements of the largest tile.
 constexpr int64_t maxTileElements = 12 * 32;

@@ -11,8 +11,8 @@
 #include "ax/Runtime/HostMemory.h"
 #include "ax/Runtime/VectorKernels.h"
 
+#include <algorithm>
 #include <array>
-#include <numeric>
 
 using namespace ax;
 using namespace ax::rt;
@@ -61,42 +61,65 @@ ConvDesc makeDesc(const Case &c) {
   return desc;
 }
 
+/// In a workspace of just as many bytes.
 void run(CpuOp &op, std::vector<ViewData> &data) {
   std::vector<void *> addresses;
   for (ViewData &d : data)
     addresses.push_back(d.memory.mutableData());
   if (!op.readsConstant())
     addresses[1] = nullptr;
-  auto workspace = llvm::cantFail(HostMemory::allocate(op.getWorkspaceBytes()));
+  constexpr size_t guard = 4096;
+  constexpr char pattern = 0x5a;
+  auto bytes = static_cast<size_t>(op.getWorkspaceBytes());
+  auto workspace =
+      llvm::cantFail(HostMemory::allocate(static_cast<int64_t>(bytes + guard)));
+  char *end = static_cast<char *>(workspace.getData()) + bytes;
+  std::fill(static_cast<char *>(workspace.getData()), end + guard, pattern);
   llvm::cantFail(op.execute(addresses.data(), workspace.getData()));
+  EXPECT_TRUE(std::all_of(end, end + guard, [](char c) {
+    return c == pattern;
+  })) << "wrote behind the workspace";
 }
 
-/// With weights that are packed once, and in each call.
-void check(ConvDesc desc) {
-  std::vector<ViewData> reference = randomArguments(desc, -1, NAN);
-  const std::vector<ViewData> given = reference;
+/// Compares all of the memory of a result, what is between its elements, too.
+void expectNear(const ViewData &got, const ViewData &wanted, int64_t depth) {
+  double largest = 0;
+  for (int64_t i = 0; i < wanted.memory.numElements(); ++i)
+    largest = std::max(
+        largest, distance(got.memory.getDouble(i), wanted.memory.getDouble(i)));
+  EXPECT_LE(largest, 2e-6 * std::sqrt(double(depth)));
+}
+
+int64_t depthOf(const ConvDesc &desc) {
+  return desc.w.numElements() * desc.x.sizes[1] /
+         (desc.w.sizes[0] * desc.w.sizes[1]);
+}
+
+std::vector<ViewData> runPlain(ConvDesc desc, std::vector<ViewData> data) {
   desc.constantW = false;
-  auto plain = llvm::cantFail(desc.kind == ConvKind::Transposed
-                                  ? preparePlainConvTransposed(desc)
-                                  : preparePlainConv(desc));
-  run(*plain, reference);
-  int64_t depth = desc.w.numElements() * desc.x.sizes[1] /
-                  (desc.w.sizes[0] * desc.w.sizes[1]);
+  run(*llvm::cantFail(desc.kind == ConvKind::Transposed
+                          ? preparePlainConvTransposed(desc)
+                          : preparePlainConv(desc)),
+      data);
+  return data;
+}
+
+/// With weights that are packed once, and in each call; an element of an
+/// argument may be poisoned.
+void check(ConvDesc desc, int poisoned = -1, double poison = NAN) {
+  SCOPED_TRACE(toString(desc));
+  const std::vector<ViewData> given = randomArguments(desc, poisoned, poison);
+  std::vector<ViewData> reference = runPlain(desc, given);
   for (bool isConstant : {true, false}) {
     std::vector<ViewData> data = given;
     desc.constantW = isConstant;
     PackedWeights packed;
     CpuConstant constant{data[1].memory.data()};
     auto ours = llvm::cantFail(preparePackedConv(desc, constant, packed));
-    ASSERT_TRUE(ours) << toString(desc);
+    ASSERT_TRUE(ours);
     EXPECT_NE(ours->readsConstant(), isConstant);
     run(*ours, data);
-    double largest = 0;
-    forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &index) {
-      largest = std::max(largest, std::abs(data.back().get(index) -
-                                           reference.back().get(index)));
-    });
-    EXPECT_LE(largest, 2e-6 * std::sqrt(double(depth))) << toString(desc);
+    expectNear(data.back(), reference.back(), depthOf(desc));
   }
 }
 
@@ -146,6 +169,7 @@ TEST_F(PackedConvTest, FarInThePadding) {
 }
 
 TEST_F(PackedConvTest, Groups) {
+  setNumThreads(2);
   check(makeDesc({{2, 24, 6, 7},
                   {36, 8, 3, 3},
                   {1, 1},
@@ -187,27 +211,50 @@ TEST_F(PackedConvTest, FewColumns) {
     }
 }
 
-// The same weights in windows whose places are together, and are not.
-TEST_F(PackedConvTest, PackedAlikeOnlyWhereReadAlike) {
-  Case c{{1, 4, 6, 20}, {3, 4, 2, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
-  ConvDesc together = makeDesc(c);
-  c.dilations = {1, 2};
-  ConvDesc apart = makeDesc(c);
+// Convolutions that read the same weights in another order, or other ones of
+// them first.
+TEST_F(PackedConvTest, WeightsPackedAlikeOnlyWhereReadAlike) {
+  std::vector<Case> cases{
+      {{1, 4, 6, 20}, {3, 4, 2, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+      {{1, 4, 6, 20}, {3, 4, 2, 4}, {1, 1}, {1, 2}, {0, 0}, {0, 0}},
+      {{1, 12, 6, 20}, {3, 4, 2, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 3}};
+  for (int64_t pad : {0, 1})
+    for (int64_t stride : {1, 2}) {
+      Case c{{1, 3, 6, 20}, {3, 4, 2, 4}, {1, stride},
+             {1, 1},        {0, pad},     {0, pad}};
+      c.kind = ConvKind::Transposed;
+      cases.push_back(c);
+    }
   PackedWeights packed;
-  std::vector<float> w(3 * 4 * 8);
-  std::iota(w.begin(), w.end(), 1.0f);
-  std::unique_ptr<CpuOp> ops[2];
-  for (auto [op, desc] : {std::pair(&ops[0], &together), {&ops[1], &apart}})
-    *op = llvm::cantFail(preparePackedConv(*desc, {w.data(), 17}, packed));
-  float sum = std::accumulate(w.begin(), w.begin() + 32, 0.0f);
-  std::vector<float> x(4 * 6 * 20, 1.0f), y(3 * 5 * 17);
-  for (std::unique_ptr<CpuOp> &op : ops) {
-    auto workspace =
-        llvm::cantFail(HostMemory::allocate(op->getWorkspaceBytes()));
-    void *addresses[] = {x.data(), nullptr, y.data()};
-    llvm::cantFail(op->execute(addresses, workspace.getData()));
-    EXPECT_EQ(y[0], sum);
+  std::vector<std::unique_ptr<CpuOp>> ops;
+  ViewData weights(TensorDesc::dense(DType::F32, {3, 4, 2, 4}));
+  std::mt19937 random(3);
+  weights.fillRandom(random);
+  for (const Case &c : cases) {
+    ConvDesc desc = makeDesc(c);
+    SCOPED_TRACE(toString(desc));
+    std::vector<ViewData> data = randomArguments(desc);
+    data[1] = weights;
+    std::vector<ViewData> reference = runPlain(desc, data);
+    ops.push_back(llvm::cantFail(
+        preparePackedConv(desc, {weights.memory.data(), 17}, packed)));
+    run(*ops.back(), data);
+    expectNear(data.back(), reference.back(), depthOf(desc));
   }
+}
+
+TEST_F(PackedConvTest, NotANumber) {
+  ConvDesc desc =
+      makeDesc({{1, 16, 5, 6}, {20, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}});
+  desc.hasBias = desc.hasResidual = true;
+  for (Activation activation : allActivations)
+    for (bool activationLast : {false, true})
+      for (int poisoned : {0, 2, 3})
+        for (double poison : {NAN, INFINITY, -INFINITY}) {
+          desc.activation = activation;
+          desc.activationLast = activationLast;
+          check(desc, poisoned, poison);
+        }
 }
 
 TEST_F(PackedConvTest, LinesApart) {
@@ -288,18 +335,14 @@ void checkGradient(const Case &c, bool channelsFirst = false) {
   if (channelsFirst)
     for (TensorDesc *view : {&desc.x, &desc.y})
       *view = TensorDesc::dense(DType::F32, view->sizes);
-  std::vector<ViewData> data = randomArguments(desc, -1, NAN), reference = data;
+  SCOPED_TRACE(toString(desc));
+  std::vector<ViewData> data = randomArguments(desc), reference = data;
   run(*llvm::cantFail(preparePlainConvWeightGradient(desc)), reference);
   auto ours = llvm::cantFail(preparePackedConvGradient(desc));
-  ASSERT_TRUE(ours) << toString(desc);
+  ASSERT_TRUE(ours);
   run(*ours, data);
-  double largest = 0;
-  forEachIndex(desc.w.sizes, [&](const std::vector<int64_t> &index) {
-    largest = std::max(largest, std::abs(data.back().get(index) -
-                                         reference.back().get(index)));
-  });
-  int64_t depth = desc.y.numElements() / desc.y.sizes[1];
-  EXPECT_LE(largest, 2e-6 * std::sqrt(double(depth))) << toString(desc);
+  expectNear(data.back(), reference.back(),
+             desc.y.numElements() / desc.y.sizes[1]);
 }
 
 TEST_F(PackedConvTest, WeightGradients) {

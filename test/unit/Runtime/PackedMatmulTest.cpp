@@ -44,8 +44,8 @@ void check(const MatmulDesc &desc) {
   runLibrary(plain, reference);
   double largest = 0;
   forEachIndex(desc.c.sizes, [&](const std::vector<int64_t> &index) {
-    largest = std::max(largest, std::abs(data.back().get(index) -
-                                         reference.back().get(index)));
+    largest = std::max(
+        largest, distance(data.back().get(index), reference.back().get(index)));
   });
   EXPECT_LE(largest, 2e-6 * std::sqrt(double(desc.a.sizes.back())))
       << toString(desc);
@@ -93,6 +93,28 @@ TEST_F(PackedMatmulTest, Epilogues) {
         desc.hasResidual = flags & 2;
         check(desc);
       }
+}
+
+// Small numbers keep their digits.
+TEST_F(PackedMatmulTest, TanhNearZero) {
+  MatmulDesc desc = makeDesc(8, 1, 64);
+  desc.activation = Activation::Tanh;
+  PackedWeights packed;
+  std::vector<float> a, b(64), c(8 * 64);
+  for (int i = 0; i < 8; ++i)
+    a.push_back(std::pow(10.0f, float(-i)));
+  for (int j = 0; j < 64; ++j)
+    b[static_cast<size_t>(j)] = float(j - 32) / 32;
+  auto op = llvm::cantFail(preparePackedMatmul(desc, {b.data()}, packed));
+  auto workspace =
+      llvm::cantFail(HostMemory::allocate(op->getWorkspaceBytes()));
+  void *addresses[] = {a.data(), nullptr, c.data()};
+  llvm::cantFail(op->execute(addresses, workspace.getData()));
+  for (size_t i = 0; i < 8; ++i)
+    for (size_t j = 0; j < 64; ++j) {
+      double wanted = std::tanh(double(a[i]) * b[j]);
+      EXPECT_NEAR(c[i * 64 + j], wanted, 5e-7 * std::abs(wanted));
+    }
 }
 
 TEST_F(PackedMatmulTest, Strides) {
