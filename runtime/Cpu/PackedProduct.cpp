@@ -32,10 +32,12 @@ PackedProduct::PackedProduct(PackedProductDesc descIn, int64_t threads)
   if (isNarrow)
     kernel = kernels.narrowTile[desc.columns - 1];
   int64_t blocks = llvm::divideCeil(tiles, blockTiles);
-  // Few panels are not enough for the threads, and blocks leave some idle at
+  // Few panels are not enough for the threads. Rows that need no packing are
+  // shared without a wait between blocks, too, but leave some threads idle at
   // the end unless there are many.
   constexpr int64_t many = 4;
-  sharesRows = threads > 1 && (panels < threads || blocks >= many * threads);
+  bool isMany = !isPacked() && blocks >= many * threads;
+  sharesRows = threads > 1 && (panels < threads || isMany);
   int64_t rows = std::min(tiles, blockTiles) * tileRows;
   packedElements = isPacked() ? rows * llvm::alignTo(desc.depth, packedK) : 0;
   partialElements = depths.size() > 1 ? rows * kernels.panelWidth : 0;
