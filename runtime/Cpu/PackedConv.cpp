@@ -25,7 +25,6 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace ax::rt {
 
