@@ -8,7 +8,6 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 namespace ax::rt {
@@ -20,7 +19,8 @@ static std::vector<Axis> axesOf(const ConvDesc &desc, size_t d, size_t most) {
   int64_t stride = desc.strides[d], low = desc.padsLow[d];
   // Of what is in memory there are fewer than 2^40 along a dimension.
   constexpr int64_t large = 1 << 20;
-  if (stride > large || desc.dilations[d] > large || std::abs(low) > large)
+  if (stride > large || desc.dilations[d] > large || low > large ||
+      low < -large)
     return {};
   if (desc.kind != ConvKind::Transposed)
     return {{outputs, 0, 1, places, 0, 1, -low, stride, desc.dilations[d]}};

@@ -60,7 +60,7 @@ public:
   PackedProduct(PackedProduct &&) = default;
 
   struct Operands {
-    /// Null where rows are packed.
+    /// Null where rows are packed, which `run` is given `pack` for.
     const float *a;
     /// The panels, and where they end in memory.
     const float *b, *bEnd;
@@ -78,8 +78,9 @@ public:
   bool isOfFewColumns() const { return isNarrow; }
   /// Elements of panels that have all of b.
   int64_t getPanelElements() const;
-  /// Brings `rows` to where they are in panels, which are zero where there are
-  /// no columns.
+  /// Brings `rows` to where they are in panels, which are aligned to 64 bytes.
+  /// Where the last panel has no columns it stays as it is: sums of that are
+  /// made, and never stored.
   void packPanels(const PanelRows &rows, float *panels) const;
 
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
