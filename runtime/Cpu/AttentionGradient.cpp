@@ -42,7 +42,7 @@ public:
   explicit AttentionGradient(const AttentionGradientDesc &given)
       : Rows(given.forward), gradientDesc(given.gradient), dqDesc(given.dq),
         dkDesc(given.dk), dvDesc(given.dv),
-        depthStride(Rows::roundUp(depth, panelUnit)) {
+        depthStride(Rows::roundUp(depth, vectorKernels().panelUnit)) {
     int64_t fitting = blockElements / scoreStride / rowUnit * rowUnit;
     blockRows = std::clamp(fitting, rowUnit, mostRows);
     int64_t rounded = Rows::roundUp(keys, keyPanel);
@@ -182,18 +182,28 @@ private:
       return false;
     }
     const S *given = scratch.given + r * sumStride;
-    const T *result = at(out, desc.out, batch, head);
-    S total = 0;
-    for (int64_t d = 0; d < valueDepth; ++d)
-      total +=
-          given[d] *
-          widen<S>(
-              result[query * desc.out.strides[2] + d * desc.out.strides[3]]);
-    softmaxGradient(p, ds, count, factor, total);
+    const T *result =
+        at(out, desc.out, batch, head) + query * desc.out.strides[2];
+    softmaxGradient(p, ds, count, factor, dot(given, result));
     for (int64_t t = 0; slopes && t < count; ++t)
       ds[t] *= slopes[t];
     std::fill(ds + count, ds + seen, S(0));
     return true;
+  }
+
+  /// Of a row of the gradient and one of the result, `valueDepth` long.
+  S dot(const S *given, const T *result) const {
+    // Several sums hide how long one addition takes.
+    constexpr int64_t lanes = 8;
+    S sums[lanes] = {};
+    int64_t step = desc.out.strides[3];
+    for (int64_t d = 0; d < valueDepth; d += lanes)
+      for (int64_t j = 0; j < std::min(lanes, valueDepth - d); ++j)
+        sums[j] += given[d + j] * widen<S>(result[(d + j) * step]);
+    S total = 0;
+    for (S sum : sums)
+      total += sum;
+    return total;
   }
 
   void softmaxGradient(S *p, S *dp, int64_t count, S factor, S total) const {
@@ -220,11 +230,13 @@ private:
 
   static void write(const S *from, int64_t stride, int64_t rows,
                     const TensorDesc &view, T *to) {
-    int64_t width = view.sizes[3];
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t d = 0; d < width; ++d)
-        to[r * view.strides[2] + d * view.strides[3]] =
-            narrow<T>(from[r * stride + d]);
+    int64_t width = view.sizes[3], column = view.strides[3];
+    for (int64_t r = 0; r < rows; ++r, from += stride, to += view.strides[2])
+      if (std::is_same_v<T, S> && column == 1)
+        std::memcpy(to, from, static_cast<size_t>(width) * sizeof(S));
+      else
+        for (int64_t d = 0; d < width; ++d)
+          to[d * column] = narrow<T>(from[d]);
   }
 
   TensorDesc gradientDesc, dqDesc, dkDesc, dvDesc;

@@ -18,6 +18,7 @@
 #include "Threads.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace ax::rt {
@@ -28,6 +29,8 @@ public:
   using S = SumType<T>;
 
   static constexpr int64_t keyPanel = 32;
+  /// What rows of scores come in units of: whole vectors.
+  static constexpr int64_t scoreUnit = 16;
 
   static constexpr int64_t roundUp(int64_t count, int64_t unit) {
     return (count + unit - 1) / unit * unit;
@@ -39,8 +42,9 @@ protected:
         kvHeads(desc.k.sizes[1]), queries(desc.q.sizes[2]),
         keys(desc.k.sizes[2]), depth(desc.q.sizes[3]),
         valueDepth(desc.v.sizes[3]),
-        scoreStride(roundUp(keys, keyPanel) + panelUnit),
-        sumStride(roundUp(valueDepth, panelUnit)), threads(getNumThreads()) {}
+        scoreStride(roundUp(keys, keyPanel) + scoreUnit),
+        sumStride(roundUp(valueDepth, vectorKernels().panelUnit)),
+        threads(getNumThreads()) {}
 
   /// Calls fn(batch, kv head, scratch) for each, in as many threads as there
   /// are: `threadElements` of `workspace` each. Which are done one after the
@@ -90,8 +94,12 @@ protected:
     int64_t row = view.strides[2], column = view.strides[3];
     int64_t width = view.sizes[3];
     for (int64_t t = first; t < first + count; ++t, to += stride) {
-      for (int64_t d = 0; d < width; ++d)
-        to[d] = widen<S>(source[t * row + d * column]);
+      const T *from = source + t * row;
+      if (std::is_same_v<T, S> && column == 1)
+        std::memcpy(to, from, static_cast<size_t>(width) * sizeof(S));
+      else
+        for (int64_t d = 0; d < width; ++d)
+          to[d] = widen<S>(from[d * column]);
       std::fill(to + width, to + stride, S(0));
     }
   }
@@ -141,18 +149,22 @@ protected:
       prepareScores(row, count, batch, head, query);
       scale = 1;
     }
-    S largest = maximum(row, count) * scale;
-    std::fill(row + count, row + seen, S(0));
+    // Whole vectors: what is behind is none, and its exponential 0.
+    int64_t padded = scale > 0 ? roundUp(count, scoreUnit) : count;
+    std::fill(row + count, row + padded, none);
+    S largest = maximum(row, padded) * scale;
+    if (padded < seen)
+      std::fill(row + padded, row + seen, S(0));
     if (count == 0 || largest == none) {
       bool isEmpty = std::none_of(row, row + count,
                                   [](S score) { return std::isnan(score); });
-      std::fill_n(row, count, S(0));
+      std::fill_n(row, padded, S(0));
       constexpr S lost = std::numeric_limits<S>::quiet_NaN();
       if (logSum && !isEmpty)
         *logSum = static_cast<float>(lost);
       return isEmpty && desc.emptyRowsZero ? S(0) : lost;
     }
-    S sum = expSum(row, count, scale, largest);
+    S sum = expSum(row, padded, scale, largest);
     if (logSum)
       *logSum = static_cast<float>(largest + std::log(sum));
     return 1 / sum;

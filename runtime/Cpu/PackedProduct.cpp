@@ -18,6 +18,13 @@ static constexpr int64_t blockK = mostOfRun;
 /// Rows for which b is streamed once, in tiles.
 static constexpr int64_t blockTiles = 16;
 static constexpr int64_t cacheLine = 64;
+/// Blocks of rows that panels are packed for at most, so that packing them
+/// hardly counts, and the rows are still in a cache.
+static constexpr int64_t mostBlocks = 6;
+/// Panels that meet a part of the depth one after another: they take half of
+/// the second-level cache. As many are packed at a time, as what the memory
+/// fetches ahead is in a row of b.
+static constexpr int64_t panelsAtATime = 8;
 
 PackedProduct::PackedProduct(PackedProductDesc descIn, int64_t threads)
     : desc(std::move(descIn)), isNarrow(hasFewColumns()),
@@ -31,19 +38,34 @@ PackedProduct::PackedProduct(PackedProductDesc descIn, int64_t threads)
     kernel = kernels.transposedTile;
   if (isNarrow)
     kernel = kernels.narrowTile[desc.columns - 1];
+  // Threads have equally many groups.
+  int64_t ofThread = llvm::divideCeil(panels, threads);
+  panelsPerGroup =
+      llvm::divideCeil(ofThread, llvm::divideCeil(ofThread, panelsAtATime));
+  if (desc.packsB) {
+    panelElements =
+        panelsPerGroup * kernels.panelWidth * std::min(desc.depth, blockK);
+    blocksPerPass = mostBlocks;
+  }
+  groups = llvm::divideCeil(panels, panelsPerGroup);
   int64_t blocks = llvm::divideCeil(tiles, blockTiles);
   // Few panels are not enough for the threads. Rows that need no packing are
   // shared without a wait between blocks, too, but leave some threads idle at
   // the end unless there are many.
   constexpr int64_t many = 4;
   bool isMany = !isPacked() && blocks >= many * threads;
-  sharesRows = threads > 1 && (panels < threads || isMany);
-  int64_t rows = std::min(tiles, blockTiles) * tileRows;
-  packedElements = isPacked() ? rows * llvm::alignTo(desc.depth, packedK) : 0;
-  partialElements = depths.size() > 1 ? rows * kernels.panelWidth : 0;
-  workspaceBytes =
-      static_cast<int64_t>(sizeof(float)) *
-      ((sharesRows ? threads : 1) * packedElements + threads * partialElements);
+  sharesRows = threads > 1 && (groups < threads || isMany);
+  if (sharesRows)
+    blocksPerPass =
+        std::min<int64_t>(blocksPerPass, llvm::divideCeil(blocks, threads));
+  int64_t rows = std::min(tiles, blocksPerPass * blockTiles) * tileRows;
+  if (isPacked())
+    packedElements = rows * llvm::alignTo(desc.depth, packedK);
+  if (depths.size() > 1)
+    partialElements = rows * panelsPerGroup * kernels.panelWidth;
+  workspaceBytes = static_cast<int64_t>(sizeof(float)) *
+                   ((sharesRows ? threads : 1) * packedElements +
+                    threads * (partialElements + panelElements));
 }
 
 bool PackedProduct::hasFewColumns() const {
@@ -103,46 +125,47 @@ static void forEachInRanges(int64_t count, int64_t threads, Fn &&fn) {
 
 void PackedProduct::run(const Operands &operands, PackRows pack) const {
   auto *workspace = static_cast<float *>(operands.workspace);
-  float *partials = workspace + (sharesRows ? threads : 1) * packedElements;
-  auto blockAt = [&](int64_t b, int64_t range) {
-    return Block{operands, b * blockTiles,
-                 std::min(tiles, (b + 1) * blockTiles),
-                 workspace + range * packedElements};
+  float *scratch = workspace + (sharesRows ? threads : 1) * packedElements;
+  int64_t perThread = partialElements + panelElements;
+  int64_t perPass = blocksPerPass * blockTiles;
+  auto passAt = [&](int64_t p, int64_t range) {
+    return Pass{p * perPass, std::min(tiles, (p + 1) * perPass),
+                workspace + range * packedElements};
   };
-  int64_t blocks = llvm::divideCeil(tiles, blockTiles);
+  int64_t passes = llvm::divideCeil(tiles, perPass);
   if (sharesRows)
-    return forEachInRanges(blocks, threads, [&](int64_t b, int64_t range) {
-      Block block = blockAt(b, range);
-      packTiles(block, 1, pack);
-      for (int64_t panel = 0; panel < panels; ++panel)
-        runPanel(block, panel, partials + range * partialElements);
+    return forEachInRanges(passes, threads, [&](int64_t p, int64_t range) {
+      Pass pass = passAt(p, range);
+      packTiles(pass, 1, pack);
+      for (int64_t group = 0; group < groups; ++group)
+        runGroup(operands, pass, group, scratch + range * perThread);
     });
-  for (int64_t b = 0; b < blocks; ++b) {
-    Block block = blockAt(b, 0);
-    packTiles(block, threads, pack);
-    forEachInRanges(panels, threads, [&](int64_t panel, int64_t range) {
-      runPanel(block, panel, partials + range * partialElements);
+  for (int64_t p = 0; p < passes; ++p) {
+    Pass pass = passAt(p, 0);
+    packTiles(pass, threads, pack);
+    forEachInRanges(groups, threads, [&](int64_t group, int64_t range) {
+      runGroup(operands, pass, group, scratch + range * perThread);
     });
   }
 }
 
-/// Behind the places of the tiles before it in the block.
-float *PackedProduct::packedTile(const Block &block, int64_t tile) const {
-  return block.packed + (tile - block.firstTile) * tileRows *
-                            llvm::alignTo(desc.depth, packedK);
+/// Behind the places of the tiles before it in the pass.
+float *PackedProduct::packedTile(const Pass &pass, int64_t tile) const {
+  return pass.packed + (tile - pass.firstTile) * tileRows *
+                           llvm::alignTo(desc.depth, packedK);
 }
 
-void PackedProduct::packTiles(const Block &block, int64_t threads,
+void PackedProduct::packTiles(const Pass &pass, int64_t threads,
                               PackRows pack) const {
   if (!isPacked())
     return;
   auto packTile = [&](int64_t i, int64_t) {
-    int64_t tile = block.firstTile + i;
+    int64_t tile = pass.firstTile + i;
     Rows rows = rowsOf(tile);
     pack(rows.line * desc.rowsPerLine + rows.first, rows.count,
-         packedTile(block, tile));
+         packedTile(pass, tile));
   };
-  int64_t count = block.lastTile - block.firstTile;
+  int64_t count = pass.lastTile - pass.firstTile;
   if (threads > 1)
     return forEachInRanges(count, threads, packTile);
   for (int64_t i = 0; i < count; ++i)
@@ -165,8 +188,51 @@ void PackedProduct::setResidual(PackedTile &tile, const float *residual) const {
   tile.residualStride = tile.cStride;
 }
 
-void PackedProduct::runPanel(const Block &block, int64_t panel,
-                             float *partial) const {
+/// A part of the depth at a time, so that what rows have of it is in the
+/// second-level cache when the next panel meets them.
+void PackedProduct::runGroup(const Operands &operands, const Pass &pass,
+                             int64_t group, float *scratch) const {
+  for (size_t d = 0; d < depths.size(); ++d) {
+    Part part = partAt(operands, group, d, scratch + partialElements);
+    for (int64_t tile = pass.firstTile; tile < pass.lastTile;
+         tile += blockTiles) {
+      Block block{operands, pass, tile,
+                  std::min(pass.lastTile, tile + blockTiles)};
+      for (int64_t panel = part.firstPanel; panel < part.lastPanel; ++panel)
+        runPanel(block, part, panel, scratch);
+    }
+  }
+}
+
+/// What is made of the part of a group's panels that `panels` has room for, or
+/// that lies in memory.
+PackedProduct::Part PackedProduct::partAt(const Operands &operands,
+                                          int64_t group, size_t depth,
+                                          float *panels) const {
+  int64_t width = kernels.panelWidth;
+  const Depth &part = depths[depth];
+  int64_t length = part.end - part.begin;
+  int64_t first = group * panelsPerGroup;
+  int64_t last = std::min(this->panels, first + panelsPerGroup);
+  if (desc.packsB) {
+    int64_t columns = std::min(last * width, desc.columns) - first * width;
+    packSome({operands.b + part.begin * desc.bRowStride, 0, length,
+              desc.bRowStride, desc.bColumnStride},
+             first * width, columns, panels, length);
+    return {part, first, last, panels, length * width, nullptr};
+  }
+  const float *ofGroup = operands.b + first * width * desc.depth;
+  if (isNarrow)
+    return {part, first, last, ofGroup + part.begin, 0, nullptr};
+  const float *next = depth + 1 < depths.size()
+                          ? ofGroup + part.end * width
+                          : operands.b + last * width * desc.depth;
+  return {part, first, last, ofGroup + part.begin * width, desc.depth * width,
+          next};
+}
+
+void PackedProduct::runPanel(const Block &block, const Part &part,
+                             int64_t panel, float *partial) const {
   const Operands &operands = block.operands;
   int64_t firstColumn = panel * kernels.panelWidth;
   PackedTile tile = {};
@@ -178,61 +244,62 @@ void PackedProduct::runPanel(const Block &block, int64_t panel,
   tile.activation = desc.activation;
   tile.activationLast = desc.activationLast;
   tile.bias = operands.bias ? operands.bias + firstColumn : nullptr;
-  for (const Depth &part : depths) {
-    tile.k = part.end - part.begin;
-    tile.b = operands.b + firstColumn * desc.depth +
-             part.begin * (isNarrow ? 1 : kernels.panelWidth);
-    tile.runs = part.runs.data();
-    tile.numRuns = static_cast<int64_t>(part.runs.size());
-    runTiles(block, part, tile, firstColumn, partial);
+  tile.k = part.depth.end - part.depth.begin;
+  tile.b = part.b + (panel - part.firstPanel) * part.panelStride;
+  tile.runs = part.depth.runs.data();
+  tile.numRuns = static_cast<int64_t>(part.depth.runs.size());
+  // A share for each tile. What has just been packed is in the cache.
+  int64_t tiles = block.lastTile - block.firstTile, lines = 0;
+  if (part.next) {
+    const float *next =
+        panel + 1 < part.lastPanel ? tile.b + part.panelStride : part.next;
+    tile.prefetch = reinterpret_cast<const char *>(next);
+    lines =
+        std::min<int64_t>(operands.bEnd - next, tile.k * kernels.panelWidth) *
+        static_cast<int64_t>(sizeof(float)) / cacheLine;
+  }
+  int64_t share = llvm::divideCeil(lines, tiles);
+  // Sums of parts lie by blocks, then by panels.
+  float *sums = partial + (block.firstTile - block.pass.firstTile) *
+                              panelsPerGroup * tileRows * kernels.panelWidth;
+  sums += (panel - part.firstPanel) * tiles * tileRows * kernels.panelWidth;
+  for (int64_t t = block.firstTile; t < block.lastTile; ++t) {
+    tile.prefetchLines = std::clamp<int64_t>(lines, 0, share);
+    tile.partialIn = part.depth.begin == 0 ? nullptr : sums;
+    tile.partialOut = part.depth.end == desc.depth ? nullptr : sums;
+    runTile(block, part.depth.begin, t, tile, firstColumn);
+    tile.prefetch += share * cacheLine;
+    lines -= share;
+    sums += tileRows * kernels.panelWidth;
   }
 }
 
-/// `tile` has what all tiles of the block have in common.
-void PackedProduct::runTiles(const Block &block, const Depth &part,
-                             PackedTile tile, int64_t firstColumn,
-                             float *partial) const {
+/// `tile` has what all tiles of the panel have in common, and what to fetch.
+void PackedProduct::runTile(const Block &block, int64_t depth, int64_t index,
+                            PackedTile tile, int64_t firstColumn) const {
   const Operands &operands = block.operands;
-  bool isFirst = part.begin == 0, isLast = part.end == desc.depth;
-  // What follows this part in memory is what is needed next: a share for each
-  // tile.
-  const float *following =
-      isNarrow ? operands.bEnd : tile.b + tile.k * kernels.panelWidth;
-  int64_t ahead = std::min<int64_t>(operands.bEnd - following,
-                                    tile.k * kernels.panelWidth) *
-                  static_cast<int64_t>(sizeof(float)) / cacheLine;
-  int64_t share = llvm::divideCeil(ahead, block.lastTile - block.firstTile);
-  for (int64_t t = block.firstTile; t < block.lastTile; ++t) {
-    int64_t index = t - block.firstTile;
-    Rows rows = rowsOf(t);
-    tile.rows = static_cast<int32_t>(rows.count);
-    auto line = static_cast<size_t>(rows.line);
-    if (isPacked())
-      tile.a = packedTile(block, t) + part.begin * rows.count;
-    else
-      tile.a = operands.a + desc.aLines[line] + rows.first * desc.aStride;
-    float *sums = partial + index * tileRows * kernels.panelWidth;
-    tile.partialIn = isFirst ? nullptr : sums;
-    tile.partialOut = isLast ? nullptr : sums;
-    tile.c = operands.c + desc.cLines[line] + rows.first * desc.cStride +
-             firstColumn * desc.cColumnStride;
-    const float *residual = nullptr;
-    if (operands.residual)
-      residual = operands.residual + desc.cLines[line] +
-                 rows.first * desc.residualRowStride +
-                 firstColumn * desc.residualColumnStride;
-    tile.prefetch =
-        reinterpret_cast<const char *>(following) + index * share * cacheLine;
-    tile.prefetchLines = std::clamp<int64_t>(ahead - index * share, 0, share);
-    runTile(tile, residual);
-  }
+  Rows rows = rowsOf(index);
+  tile.rows = static_cast<int32_t>(rows.count);
+  auto line = static_cast<size_t>(rows.line);
+  if (isPacked())
+    tile.a = packedTile(block.pass, index) + depth * rows.count;
+  else
+    tile.a = operands.a + desc.aLines[line] + rows.first * desc.aStride;
+  if (tile.partialOut)
+    return kernel(tile);
+  tile.c = operands.c + desc.cLines[line] + rows.first * desc.cStride +
+           firstColumn * desc.cColumnStride;
+  const float *residual = nullptr;
+  if (operands.residual)
+    residual = operands.residual + desc.cLines[line] +
+               rows.first * desc.residualRowStride +
+               firstColumn * desc.residualColumnStride;
+  finishTile(tile, residual);
 }
 
 /// The kernels write rows, too: columns that are apart come from a tile beside,
 /// once all of the depth is done.
-void PackedProduct::runTile(PackedTile &tile, const float *residual) const {
-  if (tile.partialOut)
-    return kernel(tile);
+void PackedProduct::finishTile(PackedTile &tile, const float *residual) const {
   float *c = tile.c;
   alignas(cacheLine) float beside[maxTileElements];
   if (desc.cColumnStride != 1) {
@@ -272,22 +339,46 @@ struct PanelPart {
   /// Rows that lie in the memory one after another: of some panels at a time,
   /// as what the memory fetches ahead is in a row.
   void packRows() const {
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; j += width)
-        std::memcpy(to + j * depth + i * width, from + i * rowStride + j,
-                    static_cast<size_t>(std::min(width, columns - j)) *
-                        sizeof(float));
+    // What lies further apart than a page it does not fetch.
+    constexpr int64_t ahead = 8;
+    for (int64_t i = 0; i < rows; ++i) {
+      const float *row = from + i * rowStride;
+      if (i + ahead < rows)
+        for (int64_t j = 0; j < columns; j += cacheLine / 4)
+          __builtin_prefetch(row + ahead * rowStride + j);
+      float *panel = to + i * width;
+      int64_t j = 0;
+      for (; j + width <= columns; j += width, panel += width * depth)
+        copyVectors(row + j, panel);
+      if (j < columns)
+        std::memcpy(panel, row + j,
+                    static_cast<size_t>(columns - j) * sizeof(float));
+    }
   }
   /// Packs a b that is transposed: in squares, each of which stays in the cache
   /// until it is read and written.
   void packColumns() const {
     constexpr int64_t side = 16;
-    for (int64_t panel = 0; panel < columns; panel += width)
+    for (int64_t panel = 0; panel < columns; panel += width) {
+      if (rowStride == 1 && panel + width <= columns) {
+        vectorKernels().transpose(from + panel * columnStride, columnStride,
+                                  to + panel * depth, width, rows);
+        continue;
+      }
       for (int64_t row = 0; row < rows; row += side)
         for (int64_t j = panel; j < std::min(panel + width, columns); ++j)
           for (int64_t i = row; i < std::min(row + side, rows); ++i)
             to[panel * depth + i * width + j - panel] =
                 from[i * rowStride + j * columnStride];
+    }
+  }
+
+private:
+  /// Of a whole panel's width: a constant is copied by registers.
+  void copyVectors(const float *row, float *panel) const {
+    constexpr size_t bytes = 64;
+    for (int64_t j = 0; j < width; j += bytes / sizeof(float))
+      std::memcpy(panel + j, row + j, bytes);
   }
 };
 
@@ -302,27 +393,34 @@ void PackedProduct::packPanels(const PanelRows &rows, float *panels) const {
             rows.from[i * rows.rowStride + j * rows.columnStride];
     return;
   }
-  int64_t width = kernels.panelWidth;
-  constexpr int64_t panelsAtATime = 8;
-  int64_t most = panelsAtATime * width;
+  int64_t width = kernels.panelWidth, most = panelsAtATime * width;
   parallelFor(llvm::divideCeil(columns, most), 1,
               [&](int64_t begin, int64_t end) {
                 for (int64_t first = begin * most;
-                     first < std::min(columns, end * most); first += most) {
-                  PanelPart part{rows.from + first * rows.columnStride,
-                                 panels + first * depth + rows.first * width,
-                                 rows.count,
-                                 std::min(most, columns - first),
-                                 width,
-                                 depth,
-                                 rows.rowStride,
-                                 rows.columnStride};
-                  if (part.columnStride == 1)
-                    part.packRows();
-                  else
-                    part.packColumns();
-                }
+                     first < std::min(columns, end * most); first += most)
+                  packSome(rows, first, std::min(most, columns - first),
+                           panels + first * depth, depth);
               });
+}
+
+/// Panels, of as many rows as `depth`, of some columns from `first` on, which
+/// is a panel's first.
+void PackedProduct::packSome(const PanelRows &rows, int64_t first,
+                             int64_t columns, float *panels,
+                             int64_t depth) const {
+  int64_t width = kernels.panelWidth;
+  PanelPart part{rows.from + first * rows.columnStride,
+                 panels + rows.first * width,
+                 rows.count,
+                 columns,
+                 width,
+                 depth,
+                 rows.rowStride,
+                 rows.columnStride};
+  if (part.columnStride == 1)
+    part.packRows();
+  else
+    part.packColumns();
 }
 
 } // namespace ax::rt

@@ -9,6 +9,9 @@
 // who knows where they are. A few columns would fill no vector: of these b is
 // kept column by column, and vectors go along the depth.
 //
+// A b that changes from call to call may be packed meanwhile: some panels at a
+// time, which many rows meet before the next take their place.
+//
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_PACKEDPRODUCT_H
 #define AX_RUNTIME_PACKEDPRODUCT_H
@@ -39,6 +42,11 @@ struct PackedProductDesc {
   int64_t aStride = 0;
   /// How far apart a run's elements are: one of this and aStride is 1.
   int64_t aStep = 1;
+
+  /// b is not in panels, but lies like this, and is packed in each call; rows
+  /// of a are packed, too.
+  bool packsB = false;
+  int64_t bRowStride = 0, bColumnStride = 1;
 };
 
 /// Elements that a run may have at most, so that a part of the depth has all of
@@ -62,7 +70,7 @@ public:
   struct Operands {
     /// Null where rows are packed, which `run` is given `pack` for.
     const float *a;
-    /// The panels, and where they end in memory.
+    /// The panels, and where they end in memory; or b as it lies, and null.
     const float *b, *bEnd;
     /// Null where there is none.
     const float *bias, *residual;
@@ -88,9 +96,8 @@ public:
   void run(const Operands &operands, PackRows pack) const;
 
 private:
-  /// Tiles for which b is streamed once, and where they are packed.
-  struct Block {
-    const Operands &operands;
+  /// Tiles whose rows are packed together.
+  struct Pass {
     int64_t firstTile, lastTile;
     float *packed;
   };
@@ -99,22 +106,44 @@ private:
     int64_t begin, end;
     llvm::ArrayRef<TileRun> runs;
   };
+  /// What some panels, which lie so far apart, have of a part of the depth.
+  struct Part {
+    const Depth &depth;
+    int64_t firstPanel, lastPanel;
+    const float *b;
+    int64_t panelStride;
+    /// What is needed after them; null where nothing is to be fetched.
+    const float *next;
+  };
+  /// Tiles of a pass for which a panel is streamed once.
+  struct Block {
+    const Operands &operands;
+    const Pass &pass;
+    int64_t firstTile, lastTile;
+  };
   /// Rows of a line.
   struct Rows {
     int64_t line, first, count;
   };
+  void packSome(const PanelRows &rows, int64_t first, int64_t columns,
+                float *panels, int64_t depth) const;
   bool isPacked() const { return desc.runs.empty(); }
   bool hasFewColumns() const;
   int64_t rowsOfTiles() const;
   std::vector<Depth> splitDepth() const;
   Rows rowsOf(int64_t tile) const;
-  float *packedTile(const Block &block, int64_t tile) const;
-  void packTiles(const Block &block, int64_t threads, PackRows pack) const;
-  void runPanel(const Block &block, int64_t panel, float *partial) const;
-  void runTiles(const Block &block, const Depth &part, PackedTile tile,
-                int64_t firstColumn, float *partial) const;
+  float *packedTile(const Pass &pass, int64_t tile) const;
+  void packTiles(const Pass &pass, int64_t threads, PackRows pack) const;
+  Part partAt(const Operands &operands, int64_t group, size_t depth,
+              float *panels) const;
+  void runGroup(const Operands &operands, const Pass &pass, int64_t group,
+                float *scratch) const;
+  void runPanel(const Block &block, const Part &part, int64_t panel,
+                float *partial) const;
+  void runTile(const Block &block, int64_t depth, int64_t index,
+               PackedTile tile, int64_t firstColumn) const;
   void setResidual(PackedTile &tile, const float *residual) const;
-  void runTile(PackedTile &tile, const float *residual) const;
+  void finishTile(PackedTile &tile, const float *residual) const;
 
   const VectorKernels &kernels = vectorKernels();
   PackedProductDesc desc;
@@ -124,7 +153,10 @@ private:
   void (*kernel)(const PackedTile &tile);
   /// Each thread has blocks of rows, instead of panels.
   bool sharesRows;
-  int64_t packedElements, partialElements, workspaceBytes;
+  int64_t blocksPerPass = 1, panelsPerGroup = 1, groups;
+  /// Of a pass; of a thread, sums and panels.
+  int64_t packedElements = 0, partialElements = 0, panelElements = 0;
+  int64_t workspaceBytes;
 };
 
 } // namespace ax::rt

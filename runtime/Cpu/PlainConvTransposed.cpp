@@ -27,7 +27,7 @@ constexpr int64_t blockPlaces = 32;
 /// Sums that stay in a cache.
 constexpr int64_t slabElements = 1 << 14;
 
-/// c = a b, dense; n is a multiple of panelUnit.
+/// c = a b, dense; n is a multiple of their panelUnit.
 template <typename S>
 void multiplyWide(const S *a, const S *b, S *c, int64_t rows, int64_t k,
                   int64_t n) {
@@ -56,7 +56,8 @@ public:
       : desc(std::move(descIn)), window(desc), dims(desc.strides.size()) {
     inChannels = desc.x.sizes[1] / desc.groups;
     outChannels = desc.y.sizes[1] / desc.groups;
-    columns = llvm::alignTo(window.kernelPlaces * outChannels, panelUnit);
+    columns = llvm::alignTo(window.kernelPlaces * outChannels,
+                            vectorKernels().panelUnit);
     for (size_t d = 1; d < dims; ++d) {
       xRowPlaces *= desc.x.sizes[d + 2];
       yRowPlaces *= desc.y.sizes[d + 2];

@@ -25,6 +25,22 @@ bool isIntel() {
 #endif
 }
 
+/// Rows that meet one matrix b.
+int64_t rowsOf(const MatmulDesc &desc) {
+  int64_t rows = desc.c.sizes[desc.c.sizes.size() - 2];
+  for (size_t d = 0; d + 2 < desc.b.sizes.size(); ++d)
+    rows *=
+        desc.b.sizes[d] == 1 || desc.b.strides[d] == 0 ? desc.c.sizes[d] : 1;
+  return rows;
+}
+
+/// Whether rows of `b` lie so far apart that those of a tile want the same few
+/// places of the first-level cache.
+bool wantsFewPlaces(const TensorDesc &b) {
+  constexpr int64_t half = 2048 / sizeof(float);
+  return b.strides.back() == 1 && b.strides[b.strides.size() - 2] % half == 0;
+}
+
 /// Whether our own kernels multiply faster. With one 512-bit multiplier (AMD)
 /// oneDNN reaches 97 % of its peak and ours 96 %; with two (Intel) fetching
 /// weights ahead counts, where the product is not limited by memory anyway.
@@ -32,12 +48,16 @@ bool isIntel() {
 /// does GELU one number at a time; ours are slower for one row, and where tiles
 /// are mostly begun and ended, or packed.
 bool prefersPackedMatmul(const MatmulDesc &desc) {
-  int64_t rows = 1;
-  for (int64_t size : llvm::ArrayRef(desc.c.sizes).drop_back())
-    rows *= size;
+  int64_t rows = rowsOf(desc);
   if (hasWideVectors())
-    return isIntel() && rows >= 8;
-  return rows >= 2 && desc.a.sizes.back() >= 256 && desc.c.sizes.back() >= 128;
+    return desc.constantB && isIntel() && rows >= 8;
+  int64_t columns = desc.c.sizes.back(), depth = desc.a.sizes.back();
+  if (desc.constantB)
+    return rows >= 2 && depth >= 256 && columns >= 128;
+  // Unless many rows meet it, oneDNN reads a b that changes as it lies.
+  constexpr int64_t least = 32, most = 320;
+  return rows >= least && rows <= most && depth >= 256 && columns >= 512 &&
+         wantsFewPlaces(desc.b);
 }
 
 /// Of a line of x, with all channels.

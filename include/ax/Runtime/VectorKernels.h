@@ -31,12 +31,9 @@ template <typename T>
 using MultiplyFn = void (*)(const T *a, const T *b, int64_t bStride, T *c,
                             int64_t rows, int64_t k, int64_t n);
 
-/// Columns of a panel's result come in units of so many.
-constexpr int64_t panelUnit = 16;
-
 /// c = a b, row-major: a has rows x k, b has k x columns, c has rows x columns
 /// elements; rows are `aStride`, `bStride`, `cStride` elements apart. `columns`
-/// is a multiple of panelUnit.
+/// is a multiple of VectorKernels::panelUnit.
 template <typename T>
 using MultiplyPanelFn = void (*)(const T *a, int64_t aStride, const T *b,
                                  int64_t bStride, T *c, int64_t cStride,
@@ -44,6 +41,9 @@ using MultiplyPanelFn = void (*)(const T *a, int64_t aStride, const T *b,
 
 /// Steps of k that lie together in a packed row.
 constexpr int64_t packedK = 16;
+
+/// What is read at a time of rows that lie next to each other.
+constexpr int64_t transposedRows = 16;
 
 /// Elements of a row of a that are evenly apart, `offset` from where the row
 /// begins.
@@ -108,6 +108,8 @@ struct VectorKernels {
   ReduceFn reduce[numReduceOps][numDTypes];
   MultiplyFn<float> multiplyF32;
   MultiplyFn<double> multiplyF64;
+  /// Columns of a panel's result come in units of so many.
+  int32_t panelUnit;
   MultiplyPanelFn<float> multiplyPanelF32;
   MultiplyPanelFn<double> multiplyPanelF64;
   /// c += a^T b: a has k x rows elements, all else is as for multiplyPanel.
@@ -147,6 +149,10 @@ struct VectorKernels {
   /// to[j rows + i] = from[i stride + j] for i < rows, j < columns
   void (*transpose)(const float *from, int64_t stride, float *to, int64_t rows,
                     int64_t columns);
+  /// Null without AVX2: to[i packedK + j] = from[j stride + i] for i < rows <=
+  /// maxTileRows, j < packedK; as many i are read as `transposedRows`.
+  void (*transposeRows)(const float *from, int64_t stride, float *to,
+                        int64_t rows);
   void (*f16ToF32)(const uint16_t *from, float *to, int64_t count);
   void (*f32ToF16)(const float *from, uint16_t *to, int64_t count);
   void (*bf16ToF32)(const uint16_t *from, float *to, int64_t count);

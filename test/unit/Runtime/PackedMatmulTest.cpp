@@ -20,35 +20,42 @@ void run(CpuOp &op, std::vector<ViewData> &data) {
   std::vector<void *> addresses;
   for (ViewData &d : data)
     addresses.push_back(d.memory.mutableData());
-  addresses[1] = nullptr;
+  if (!op.readsConstant())
+    addresses[1] = nullptr;
   auto workspace = llvm::cantFail(HostMemory::allocate(op.getWorkspaceBytes()));
   llvm::cantFail(op.execute(addresses.data(), workspace.getData()));
 }
 
-void check(const MatmulDesc &desc) {
+/// With a b that is packed once and for all, and with one that changes.
+void check(const MatmulDesc &original) {
   std::vector<ViewData> data;
   std::mt19937 random(11);
-  for (int i = 0; i < numArguments(desc); ++i) {
-    data.emplace_back(argumentDesc(desc, i));
+  for (int i = 0; i < numArguments(original); ++i) {
+    data.emplace_back(argumentDesc(original, i));
     data.back().fillRandom(random);
   }
+  MatmulDesc desc = original;
+  desc.constantB = false;
   std::vector<ViewData> reference = data;
-  PackedWeights packed;
-  CpuConstant constant{data[1].memory.data()};
-  auto ours = llvm::cantFail(preparePackedMatmul(desc, constant, packed));
-  ASSERT_TRUE(ours) << toString(desc);
-  EXPECT_FALSE(ours->readsConstant());
-  run(*ours, data);
-  MatmulDesc plain = desc;
-  plain.constantB = false;
-  runLibrary(plain, reference);
-  double largest = 0;
-  forEachIndex(desc.c.sizes, [&](const std::vector<int64_t> &index) {
-    largest = std::max(
-        largest, distance(data.back().get(index), reference.back().get(index)));
-  });
-  EXPECT_LE(largest, 2e-6 * std::sqrt(double(desc.a.sizes.back())))
-      << toString(desc);
+  runLibrary(desc, reference);
+  for (bool isConstant : {true, false}) {
+    desc.constantB = isConstant;
+    std::vector<ViewData> results = data;
+    PackedWeights packed;
+    CpuConstant constant{data[1].memory.data()};
+    auto ours = llvm::cantFail(preparePackedMatmul(desc, constant, packed));
+    ASSERT_TRUE(ours) << toString(desc);
+    EXPECT_EQ(ours->readsConstant(), !isConstant);
+    run(*ours, results);
+    double largest = 0;
+    forEachIndex(desc.c.sizes, [&](const std::vector<int64_t> &index) {
+      double apart =
+          distance(results.back().get(index), reference.back().get(index));
+      largest = apart <= largest ? largest : apart;
+    });
+    EXPECT_LE(largest, 2e-6 * std::sqrt(double(desc.a.sizes.back())))
+        << toString(desc);
+  }
 }
 
 MatmulDesc makeDesc(int64_t m, int64_t k, int64_t n) {
@@ -76,6 +83,7 @@ TEST_F(PackedMatmulTest, Sizes) {
                         {15, 31},
                         {16, 32},
                         {70, 100},
+                        {600, 300},
                         {1100, 40}}) {
       MatmulDesc desc = makeDesc(m, k, n);
       desc.hasBias = desc.hasResidual = true;
@@ -166,6 +174,50 @@ TEST_F(PackedMatmulTest, Windows) {
   check(desc);
 }
 
+// Rows and columns next to each other are turned in squares.
+TEST_F(PackedMatmulTest, Transposed) {
+  for (int64_t m : {1, 7, 15, 16, 17, 100})
+    for (int64_t k : {1, 16, 31, 700})
+      for (int64_t n : {5, 32, 100})
+        for (int turned = 1; turned < 4; ++turned) {
+          MatmulDesc desc = makeDesc(m, k, n);
+          if (turned & 1)
+            desc.a.strides = {1, m};
+          if (turned & 2)
+            desc.b.strides = {1, k};
+          check(desc);
+        }
+}
+
+// More rows than are packed at a time, and what threads share of them.
+TEST_F(PackedMatmulTest, Passes) {
+  for (int threads : {1, 3, 8}) {
+    setNumThreads(threads);
+    check(makeDesc(1300, 20, 70));
+    check(makeDesc(1300, 600, 170));
+    check(makeDesc(1300, 530, 20));
+  }
+}
+
+TEST_F(PackedMatmulTest, Batches) {
+  MatmulDesc desc;
+  desc.a = TensorDesc::dense(DType::F32, {3, 2, 30, 40});
+  desc.b = TensorDesc::dense(DType::F32, {3, 2, 40, 50});
+  desc.c = desc.residual = TensorDesc::dense(DType::F32, {3, 2, 30, 50});
+  check(desc);
+  desc.hasBias = desc.hasResidual = true;
+  check(desc);
+  // Each b has several rows' products, or each a several b's.
+  desc.b.sizes[1] = 1;
+  check(desc);
+  desc.a.sizes[0] = 1;
+  check(desc);
+  std::swap(desc.c.strides[0], desc.c.strides[1]);
+  desc.c.strides[0] = 3 * desc.c.strides[1];
+  std::swap(desc.residual.strides[0], desc.residual.strides[1]);
+  check(desc);
+}
+
 TEST_F(PackedMatmulTest, Threads) {
   setNumThreads(3);
   MatmulDesc desc = makeDesc(150, 700, 200);
@@ -196,13 +248,15 @@ TEST_F(PackedMatmulTest, OthersAreRefused) {
   std::vector<double> b(64 * 64);
   MatmulDesc desc = makeDesc(16, 16, 16);
   EXPECT_FALSE(refused(desc, b.data()));
-  EXPECT_TRUE(refused(desc, nullptr));
   EXPECT_TRUE(refused(makeDesc(0, 16, 16), b.data()));
+  EXPECT_TRUE(refused(makeDesc(16, 0, 16), b.data()));
   desc.c.strides = {40, 2};
   EXPECT_TRUE(refused(desc, b.data()));
-  desc = makeDesc(16, 16, 16);
-  for (TensorDesc *view : {&desc.a, &desc.b, &desc.c})
-    *view = TensorDesc::dense(DType::F32, {2, 16, 16});
+  // Rows of one b that are not evenly apart.
+  desc.a = TensorDesc::dense(DType::F32, {2, 16, 16});
+  desc.b = TensorDesc::dense(DType::F32, {1, 16, 16});
+  desc.c = TensorDesc::dense(DType::F32, {2, 16, 16});
+  desc.c.strides[0] = 1000;
   EXPECT_TRUE(refused(desc, b.data()));
   desc = makeDesc(16, 16, 16);
   desc.a.dtype = desc.b.dtype = desc.c.dtype = DType::F64;
