@@ -84,8 +84,11 @@ int64_t PackedProduct::rowsOfTiles() const {
 std::vector<PackedProduct::Depth> PackedProduct::splitDepth() const {
   std::vector<Depth> parts;
   llvm::ArrayRef<TileRun> runs = desc.runs;
+  // One tile reads nothing of a panel twice.
+  bool isWhole = isPacked() && tiles == 1 && !desc.packsB;
+  int64_t most = isWhole ? desc.depth : blockK;
   for (int64_t begin = 0; begin < desc.depth;) {
-    Depth part{begin, std::min(desc.depth, begin + blockK), {}};
+    Depth part{begin, std::min(desc.depth, begin + most), {}};
     if (!isPacked()) {
       size_t count = 0;
       int64_t length = 0;

@@ -34,30 +34,37 @@ int64_t rowsOf(const MatmulDesc &desc) {
   return rows;
 }
 
-/// Whether rows of `b` lie so far apart that those of a tile want the same few
-/// places of the first-level cache.
-bool wantsFewPlaces(const TensorDesc &b) {
-  constexpr int64_t half = 2048 / sizeof(float);
-  return b.strides.back() == 1 && b.strides[b.strides.size() - 2] % half == 0;
+/// Whether rows of b lie so far apart that those of a tile want the same few
+/// places of the first-level cache: oneDNN 2.6 reads b as it lies, unless many
+/// rows meet it.
+bool wantsFewPlaces(const MatmulDesc &desc) {
+  constexpr int64_t halfPage = 2048 / sizeof(float), most = 320;
+  const TensorDesc &b = desc.b;
+  return b.strides.back() == 1 && b.sizes.back() >= halfPage &&
+         b.strides[b.strides.size() - 2] % halfPage == 0 &&
+         rowsOf(desc) <= most;
 }
 
 /// Whether our own kernels multiply faster. With one 512-bit multiplier (AMD)
 /// oneDNN reaches 97 % of its peak and ours 96 %; with two (Intel) fetching
 /// weights ahead counts, where the product is not limited by memory anyway.
 /// With none oneDNN 2.6 packs the weights in each call, and with some shapes
-/// does GELU one number at a time; ours are slower for one row, and where tiles
-/// are mostly begun and ended, or packed.
+/// does GELU one number at a time; for few rows what it does besides
+/// multiplying counts. Ours are slower where tiles are mostly begun and ended,
+/// or packed.
 bool prefersPackedMatmul(const MatmulDesc &desc) {
   int64_t rows = rowsOf(desc);
   if (hasWideVectors())
     return desc.constantB && isIntel() && rows >= 8;
   int64_t columns = desc.c.sizes.back(), depth = desc.a.sizes.back();
-  if (desc.constantB)
-    return rows >= 2 && depth >= 256 && columns >= 128;
-  // Unless many rows meet it, oneDNN reads a b that changes as it lies.
-  constexpr int64_t least = 32, most = 320;
-  return rows >= least && rows <= most && depth >= 256 && columns >= 512 &&
-         wantsFewPlaces(desc.b);
+  if (!desc.constantB)
+    return rows >= 32 && depth >= 256 && wantsFewPlaces(desc);
+  if (rows == 1)
+    return columns <= 128 || (depth >= 512 && columns < 1024);
+  if (rows <= 16)
+    return columns <= 128 || depth >= 64;
+  return (columns >= 128 && depth >= 256) ||
+         (depth >= 96 && wantsFewPlaces(desc));
 }
 
 /// Of a line of x, with all channels.
