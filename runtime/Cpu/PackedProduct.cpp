@@ -38,7 +38,7 @@ PackedProduct::PackedProduct(PackedProductDesc descIn, int64_t threads)
     kernel = kernels.transposedTile;
   if (isNarrow)
     kernel = kernels.narrowTile[desc.columns - 1];
-  // Threads have equally many groups.
+  // Groups are of nearly equal size.
   int64_t ofThread = llvm::divideCeil(panels, threads);
   panelsPerGroup =
       llvm::divideCeil(ofThread, llvm::divideCeil(ofThread, panelsAtATime));
@@ -54,7 +54,7 @@ PackedProduct::PackedProduct(PackedProductDesc descIn, int64_t threads)
   // the end unless there are many.
   constexpr int64_t many = 4;
   bool isMany = !isPacked() && blocks >= many * threads;
-  sharesRows = threads > 1 && (groups < threads || isMany);
+  sharesRows = threads > 1 && (panels < threads || isMany);
   if (sharesRows)
     blocksPerPass =
         std::min<int64_t>(blocksPerPass, llvm::divideCeil(blocks, threads));

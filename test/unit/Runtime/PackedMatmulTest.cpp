@@ -226,6 +226,18 @@ TEST_F(PackedMatmulTest, Threads) {
   check(makeDesc(8, 20, 10));
 }
 
+// More panels than threads: they share these, and one copy of the rows.
+TEST_F(PackedMatmulTest, ThreadsSharePanels) {
+  constexpr int threads = 12;
+  setNumThreads(threads);
+  MatmulDesc desc = makeDesc(96, 1024, 16 * vectorKernels().panelWidth);
+  check(desc);
+  PackedWeights packed;
+  std::vector<float> b(static_cast<size_t>(desc.b.numElements()));
+  auto op = llvm::cantFail(preparePackedMatmul(desc, {b.data()}, packed));
+  EXPECT_LT(op->getWorkspaceBytes(), threads / 2 * desc.a.spanBytes());
+}
+
 TEST_F(PackedMatmulTest, ResidualInPlace) {
   MatmulDesc desc = makeDesc(40, 1200, 50);
   desc.hasResidual = true;
