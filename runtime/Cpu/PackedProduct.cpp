@@ -63,9 +63,12 @@ PackedProduct::PackedProduct(PackedProductDesc descIn, int64_t threads)
     packedElements = rows * llvm::alignTo(desc.depth, packedK);
   if (depths.size() > 1)
     partialElements = rows * panelsPerGroup * kernels.panelWidth;
-  workspaceBytes = static_cast<int64_t>(sizeof(float)) *
-                   ((sharesRows ? threads : 1) * packedElements +
-                    threads * (partialElements + panelElements));
+  int64_t passes = llvm::divideCeil(tiles, blocksPerPass * blockTiles);
+  int64_t busy = std::min(threads, sharesRows ? passes : groups);
+  copies = sharesRows ? busy : 1;
+  workspaceBytes =
+      static_cast<int64_t>(sizeof(float)) *
+      (copies * packedElements + busy * (partialElements + panelElements));
 }
 
 bool PackedProduct::hasFewColumns() const {
@@ -128,7 +131,7 @@ static void forEachInRanges(int64_t count, int64_t threads, Fn &&fn) {
 
 void PackedProduct::run(const Operands &operands, PackRows pack) const {
   auto *workspace = static_cast<float *>(operands.workspace);
-  float *scratch = workspace + (sharesRows ? threads : 1) * packedElements;
+  float *scratch = workspace + copies * packedElements;
   int64_t perThread = partialElements + panelElements;
   int64_t perPass = blocksPerPass * blockTiles;
   auto passAt = [&](int64_t p, int64_t range) {

@@ -154,6 +154,8 @@ private:
   /// Each thread has blocks of rows, instead of panels.
   bool sharesRows;
   int64_t blocksPerPass = 1, panelsPerGroup = 1, groups;
+  /// Passes whose rows are packed at a time.
+  int64_t copies;
   /// Of a pass; of a thread, sums and panels.
   int64_t packedElements = 0, partialElements = 0, panelElements = 0;
   int64_t workspaceBytes;

@@ -238,6 +238,17 @@ TEST_F(PackedMatmulTest, ThreadsSharePanels) {
   EXPECT_LT(op->getWorkspaceBytes(), threads / 2 * desc.a.spanBytes());
 }
 
+// Threads that have no rows take no memory.
+TEST_F(PackedMatmulTest, ThreadsWithoutRows) {
+  setNumThreads(64);
+  MatmulDesc desc = makeDesc(300, 1024, vectorKernels().panelWidth);
+  check(desc);
+  desc.constantB = false;
+  PackedWeights packed;
+  auto op = llvm::cantFail(preparePackedMatmul(desc, {}, packed));
+  EXPECT_LT(op->getWorkspaceBytes(), 4 * desc.a.spanBytes());
+}
+
 TEST_F(PackedMatmulTest, ResidualInPlace) {
   MatmulDesc desc = makeDesc(40, 1200, 50);
   desc.hasResidual = true;
