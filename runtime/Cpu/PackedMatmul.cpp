@@ -118,7 +118,7 @@ std::optional<RowProducts> asRows(const MatmulDesc &original) {
 
 class PackedMatmul : public CpuOp {
 public:
-  /// A b that changes is null, and packed in each call.
+  /// `panels` is null where b changes: it is packed in each call.
   PackedMatmul(RowProducts rows, PackedProduct productIn,
                std::shared_ptr<const HostMemory> panels)
       : rows(std::move(rows)), panels(std::move(panels)),

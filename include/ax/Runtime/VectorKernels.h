@@ -85,7 +85,8 @@ struct PackedTile {
   int64_t residualStride;
   Activation activation;
   bool activationLast;
-  /// Cache lines to fetch meanwhile, at most one for each 4 steps of k.
+  /// Cache lines to fetch meanwhile, at most one for each 4 steps of k; packed
+  /// tiles of one row fetch none.
   const char *prefetch;
   int64_t prefetchLines;
 };
