@@ -232,9 +232,7 @@ private:
                     const TensorDesc &view, T *to) {
     int64_t width = view.sizes[3], column = view.strides[3];
     for (int64_t r = 0; r < rows; ++r, from += stride, to += view.strides[2])
-      if (std::is_same_v<T, S> && column == 1)
-        std::memcpy(to, from, static_cast<size_t>(width) * sizeof(S));
-      else
+      if (!Rows::copyRow(from, 1, to, column, width))
         for (int64_t d = 0; d < width; ++d)
           to[d * column] = narrow<T>(from[d]);
   }

@@ -18,7 +18,6 @@
 #include "Threads.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace ax::rt {
@@ -88,6 +87,18 @@ protected:
     }
   }
 
+  /// Copies what lies together, of one type; false: nothing is copied.
+  template <typename From, typename To>
+  static bool copyRow(const From *from, int64_t fromStep, To *to,
+                      int64_t toStep, int64_t count) {
+    if constexpr (std::is_same_v<From, To>)
+      if (fromStep == 1 && toStep == 1) {
+        std::copy_n(from, count, to);
+        return true;
+      }
+    return false;
+  }
+
   /// Rows `first` ... of a view, `stride` elements apart, filled up with zeros.
   static void packRows(const T *source, const TensorDesc &view, int64_t first,
                        int64_t count, int64_t stride, S *to) {
@@ -95,9 +106,7 @@ protected:
     int64_t width = view.sizes[3];
     for (int64_t t = first; t < first + count; ++t, to += stride) {
       const T *from = source + t * row;
-      if (std::is_same_v<T, S> && column == 1)
-        std::memcpy(to, from, static_cast<size_t>(width) * sizeof(S));
-      else
+      if (!copyRow(from, column, to, 1, width))
         for (int64_t d = 0; d < width; ++d)
           to[d] = widen<S>(from[d * column]);
       std::fill(to + width, to + stride, S(0));

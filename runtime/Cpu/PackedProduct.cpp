@@ -8,6 +8,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace ax::rt {
@@ -33,33 +34,38 @@ PackedProduct::PackedProduct(PackedProductDesc descIn, int64_t threads)
       tiles(tilesPerLine * static_cast<int64_t>(desc.cLines.size())),
       panels(llvm::divideCeil(desc.columns, kernels.panelWidth)),
       threads(threads), depths(splitDepth()) {
-  kernel = isPacked() ? kernels.packedTile : kernels.directTile;
+  kernel = packsRows() ? kernels.packedTile : kernels.directTile;
   if (desc.aStep != 1)
     kernel = kernels.transposedTile;
   if (isNarrow)
     kernel = kernels.narrowTile[desc.columns - 1];
-  // Groups are of nearly equal size.
-  int64_t ofThread = llvm::divideCeil(panels, threads);
-  panelsPerGroup =
-      llvm::divideCeil(ofThread, llvm::divideCeil(ofThread, panelsAtATime));
-  if (desc.packsB) {
-    panelElements =
-        panelsPerGroup * kernels.panelWidth * std::min(desc.depth, blockK);
-    blocksPerPass = mostBlocks;
-  }
-  groups = llvm::divideCeil(panels, panelsPerGroup);
+  assert((packsRows() || !desc.packsB) && "b is packed with its rows");
+  shareWork();
+}
+
+void PackedProduct::shareWork() {
   int64_t blocks = llvm::divideCeil(tiles, blockTiles);
   // Few panels are not enough for the threads. Rows that need no packing are
   // shared without a wait between blocks, too, but leave some threads idle at
   // the end unless there are many.
   constexpr int64_t many = 4;
-  bool isMany = !isPacked() && blocks >= many * threads;
-  sharesRows = threads > 1 && (panels < threads || isMany);
-  if (sharesRows)
-    blocksPerPass =
-        std::min<int64_t>(blocksPerPass, llvm::divideCeil(blocks, threads));
+  bool isMany = !packsRows() && blocks >= many * threads;
+  sharesRows = threads > 1 && ((panels < threads && panels < blocks) || isMany);
+  // As many groups, or passes, for each thread.
+  int64_t ofThread = llvm::divideCeil(panels, threads);
+  groups = std::min(panels, threads * static_cast<int64_t>(llvm::divideCeil(
+                                          ofThread, panelsAtATime)));
+  panelsPerGroup = llvm::divideCeil(panels, groups);
+  if (desc.packsB) {
+    panelElements =
+        panelsPerGroup * kernels.panelWidth * std::min(desc.depth, blockK);
+    int64_t passes = llvm::divideCeil(blocks, mostBlocks);
+    if (sharesRows)
+      passes = std::min<int64_t>(blocks, llvm::alignTo(passes, threads));
+    blocksPerPass = llvm::divideCeil(blocks, passes);
+  }
   int64_t rows = std::min(tiles, blocksPerPass * blockTiles) * tileRows;
-  if (isPacked())
+  if (packsRows())
     packedElements = rows * llvm::alignTo(desc.depth, packedK);
   if (depths.size() > 1)
     partialElements = rows * panelsPerGroup * kernels.panelWidth;
@@ -72,7 +78,7 @@ PackedProduct::PackedProduct(PackedProductDesc descIn, int64_t threads)
 }
 
 bool PackedProduct::hasFewColumns() const {
-  return !isPacked() && desc.columns <= maxNarrowColumns && desc.aStep == 1 &&
+  return !packsRows() && desc.columns <= maxNarrowColumns && desc.aStep == 1 &&
          llvm::all_of(desc.runs, [&](const TileRun &run) {
            return run.length % kernels.narrowUnit == 0;
          });
@@ -81,18 +87,20 @@ bool PackedProduct::hasFewColumns() const {
 int64_t PackedProduct::rowsOfTiles() const {
   if (isNarrow)
     return kernels.narrowRows[desc.columns - 1];
-  return isPacked() ? kernels.maxTileRows : kernels.maxDirectRows;
+  return packsRows() ? kernels.maxTileRows : kernels.maxDirectRows;
 }
 
 std::vector<PackedProduct::Depth> PackedProduct::splitDepth() const {
   std::vector<Depth> parts;
   llvm::ArrayRef<TileRun> runs = desc.runs;
-  // One tile reads nothing of a panel twice.
-  bool isWhole = isPacked() && tiles == 1 && !desc.packsB;
-  int64_t most = isWhole ? desc.depth : blockK;
+  // Of one row there are several sums, and nothing is read twice.
+  constexpr int64_t ofOneRow = 4 * blockK;
+  bool isRow =
+      packsRows() && !desc.packsB && tiles == 1 && desc.rowsPerLine == 1;
+  int64_t most = isRow ? ofOneRow : blockK;
   for (int64_t begin = 0; begin < desc.depth;) {
     Depth part{begin, std::min(desc.depth, begin + most), {}};
-    if (!isPacked()) {
+    if (!packsRows()) {
       size_t count = 0;
       int64_t length = 0;
       while (count < runs.size() && length + runs[count].length <= blockK)
@@ -163,7 +171,7 @@ float *PackedProduct::packedTile(const Pass &pass, int64_t tile) const {
 
 void PackedProduct::packTiles(const Pass &pass, int64_t threads,
                               PackRows pack) const {
-  if (!isPacked())
+  if (!packsRows())
     return;
   auto packTile = [&](int64_t i, int64_t) {
     int64_t tile = pass.firstTile + i;
@@ -210,27 +218,29 @@ void PackedProduct::runGroup(const Operands &operands, const Pass &pass,
   }
 }
 
-/// What is made of the part of a group's panels that `panels` has room for, or
-/// that lies in memory.
+/// Panels that are packed now go to `memory`.
 PackedProduct::Part PackedProduct::partAt(const Operands &operands,
-                                          int64_t group, size_t depth,
-                                          float *panels) const {
+                                          int64_t group, size_t depthIndex,
+                                          float *memory) const {
   int64_t width = kernels.panelWidth;
-  const Depth &part = depths[depth];
+  const Depth &part = depths[depthIndex];
   int64_t length = part.end - part.begin;
-  int64_t first = group * panelsPerGroup;
-  int64_t last = std::min(this->panels, first + panelsPerGroup);
+  int64_t first = panels * group / groups, last = panels * (group + 1) / groups;
   if (desc.packsB) {
     int64_t columns = std::min(last * width, desc.columns) - first * width;
+    // Sums are made of columns that there are not, too, and never stored.
+    if (columns < (last - first) * width)
+      std::fill_n(memory + (last - first - 1) * length * width, length * width,
+                  0.0f);
     packSome({operands.b + part.begin * desc.bRowStride, 0, length,
               desc.bRowStride, desc.bColumnStride},
-             first * width, columns, panels, length);
-    return {part, first, last, panels, length * width, nullptr};
+             first * width, columns, memory, length);
+    return {part, first, last, memory, length * width, nullptr};
   }
   const float *ofGroup = operands.b + first * width * desc.depth;
   if (isNarrow)
     return {part, first, last, ofGroup + part.begin, 0, nullptr};
-  const float *next = depth + 1 < depths.size()
+  const float *next = depthIndex + 1 < depths.size()
                           ? ofGroup + part.end * width
                           : operands.b + last * width * desc.depth;
   return {part, first, last, ofGroup + part.begin * width, desc.depth * width,
@@ -281,14 +291,15 @@ void PackedProduct::runPanel(const Block &block, const Part &part,
 }
 
 /// `tile` has what all tiles of the panel have in common, and what to fetch.
-void PackedProduct::runTile(const Block &block, int64_t depth, int64_t index,
-                            PackedTile tile, int64_t firstColumn) const {
+void PackedProduct::runTile(const Block &block, int64_t firstDepth,
+                            int64_t index, PackedTile tile,
+                            int64_t firstColumn) const {
   const Operands &operands = block.operands;
   Rows rows = rowsOf(index);
   tile.rows = static_cast<int32_t>(rows.count);
   auto line = static_cast<size_t>(rows.line);
-  if (isPacked())
-    tile.a = packedTile(block.pass, index) + depth * rows.count;
+  if (packsRows())
+    tile.a = packedTile(block.pass, index) + firstDepth * rows.count;
   else
     tile.a = operands.a + desc.aLines[line] + rows.first * desc.aStride;
   if (tile.partialOut)
@@ -350,7 +361,7 @@ struct PanelPart {
     for (int64_t i = 0; i < rows; ++i) {
       const float *row = from + i * rowStride;
       if (i + ahead < rows)
-        for (int64_t j = 0; j < columns; j += cacheLine / 4)
+        for (int64_t j = 0; j < columns; j += cacheLine / sizeof(float))
           __builtin_prefetch(row + ahead * rowStride + j);
       float *panel = to + i * width;
       int64_t j = 0;

@@ -127,20 +127,23 @@ private:
   };
   void packSome(const PanelRows &rows, int64_t first, int64_t columns,
                 float *panels, int64_t depth) const;
-  bool isPacked() const { return desc.runs.empty(); }
+  /// Of a; otherwise they are read as they lie.
+  bool packsRows() const { return desc.runs.empty(); }
   bool hasFewColumns() const;
+  /// Decides what threads have of rows and panels, and what memory it takes.
+  void shareWork();
   int64_t rowsOfTiles() const;
   std::vector<Depth> splitDepth() const;
   Rows rowsOf(int64_t tile) const;
   float *packedTile(const Pass &pass, int64_t tile) const;
   void packTiles(const Pass &pass, int64_t threads, PackRows pack) const;
-  Part partAt(const Operands &operands, int64_t group, size_t depth,
-              float *panels) const;
+  Part partAt(const Operands &operands, int64_t group, size_t depthIndex,
+              float *memory) const;
   void runGroup(const Operands &operands, const Pass &pass, int64_t group,
                 float *scratch) const;
   void runPanel(const Block &block, const Part &part, int64_t panel,
                 float *partial) const;
-  void runTile(const Block &block, int64_t depth, int64_t index,
+  void runTile(const Block &block, int64_t firstDepth, int64_t index,
                PackedTile tile, int64_t firstColumn) const;
   void setResidual(PackedTile &tile, const float *residual) const;
   void finishTile(PackedTile &tile, const float *residual) const;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CpuLibrary.h"
 
+#include "ax/Runtime/MatmulView.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -26,11 +28,16 @@ bool isIntel() {
 }
 
 /// Rows that meet one matrix b.
-int64_t rowsOf(const MatmulDesc &desc) {
-  int64_t rows = desc.c.sizes[desc.c.sizes.size() - 2];
-  for (size_t d = 0; d + 2 < desc.b.sizes.size(); ++d)
-    rows *=
-        desc.b.sizes[d] == 1 || desc.b.strides[d] == 0 ? desc.c.sizes[d] : 1;
+int64_t rowsOf(const MatmulDesc &original) {
+  MatmulDesc desc = collapse(original);
+  auto isOne = [](int64_t size) { return size == 1; };
+  bool isOneMatrix =
+      llvm::all_of(llvm::ArrayRef(desc.b.sizes).drop_back(2), isOne);
+  int64_t rows = 1;
+  for (int64_t size : llvm::ArrayRef(desc.c.sizes)
+                          .drop_back()
+                          .take_back(isOneMatrix ? desc.c.sizes.size() : 1))
+    rows *= size;
   return rows;
 }
 
