@@ -68,7 +68,7 @@ public:
   PackedProduct(PackedProduct &&) = default;
 
   struct Operands {
-    /// Null where rows are packed, which `run` is given `pack` for.
+    /// Not read where rows are packed, which `run` is given `pack` for.
     const float *a;
     /// The panels, and where they end in memory; or b as it lies, and null.
     const float *b, *bEnd;

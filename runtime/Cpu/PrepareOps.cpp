@@ -58,13 +58,13 @@ bool wantsFewPlaces(const MatmulDesc &desc) {
 /// With none oneDNN 2.6 packs the weights in each call, and with some shapes
 /// does GELU one number at a time; for few rows what it does besides
 /// multiplying counts. Ours are slower where tiles are mostly begun and ended,
-/// or packed.
-bool prefersPackedMatmul(const MatmulDesc &desc) {
+/// or packed. `isConstant`: b is known, and packed once and for all.
+bool prefersPackedMatmul(const MatmulDesc &desc, bool isConstant) {
   int64_t rows = rowsOf(desc);
   if (hasWideVectors())
-    return desc.constantB && isIntel() && rows >= 8;
+    return isConstant && isIntel() && rows >= 8;
   int64_t columns = desc.c.sizes.back(), depth = desc.a.sizes.back();
-  if (!desc.constantB)
+  if (!isConstant)
     return rows >= 32 && depth >= 256 && wantsFewPlaces(desc);
   if (rows == 1)
     return columns <= 128 || (depth >= 512 && columns < 1024);
@@ -138,7 +138,7 @@ ExpectedCpuOp prepareOp(const MatmulDesc &desc, const CpuConstant &constant,
       llvm::is_contained(desc.b.sizes, 0) || desc.hasInput())
     return preparePlainMatmul(desc);
   ExpectedCpuOp op = nullptr;
-  if (prefersPackedMatmul(desc))
+  if (prefersPackedMatmul(desc, desc.constantB && constant.data))
     op = preparePackedMatmul(desc, constant, packed);
   if (op && !*op)
     op = guardNaN(desc, constant, [&](const MatmulDesc &d) {
