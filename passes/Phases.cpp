@@ -63,6 +63,7 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   plan.addPass(createStraightThrough());
   plan.addPass(
       createSelectTrainable(optionsOfChoice<SelectTrainableOptions>(training)));
+  plan.addPass(createAddMasterWeights());
   plan.addPass(createAddDropout({training.dropout}));
   // Gradients in f16 overflow, and vanish.
   bool isScaled = training.precision.type == Precision::FP16;

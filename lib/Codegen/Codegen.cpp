@@ -245,6 +245,8 @@ private:
     state.layout = port.layout;
     state.file = op.getFile().str();
     state.offset = op.getOffset();
+    if (std::optional<Type> narrow = op.getFileType())
+      state.fileType = interpreter::toDType(*narrow);
     if (auto files = op->getParentOp()->getAttrOfType<DictionaryAttr>(kFiles))
       if (auto fingerprint = files.getAs<StringAttr>(op.getFile()))
         state.fingerprint = fingerprint.str();

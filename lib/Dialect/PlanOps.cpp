@@ -183,10 +183,24 @@ LogicalResult StateOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape())
     return emitOpError("must be a tensor of static shape, got ") << getType();
-  unsigned bits = type.getElementType().isInteger(1) ? 8
-                  : type.getElementType().isIntOrFloat()
-                      ? type.getElementTypeBitWidth()
-                      : 0;
+  if (std::optional<Type> narrow = getFileType()) {
+    if (getFile().empty())
+      return emitOpError("is read as ") << *narrow << ", but has no file";
+    bool isWider =
+        type.getElementType().isF32() && (narrow->isF16() || narrow->isBF16());
+    if (!isWider)
+      return emitOpError("of type ")
+             << type << " is read as " << *narrow
+             << ": only f32 has another type in a file, f16 or bf16";
+    int64_t version = (*this)->getParentOfType<PlanOp>().getVersion();
+    if (version < PlanOp::fileTypeVersion)
+      return emitOpError("is read as ")
+             << *narrow << ", which version " << version << " has not";
+  }
+  Type element = getElementTypeInFile();
+  unsigned bits = element.isInteger(1)     ? 8
+                  : element.isIntOrFloat() ? element.getIntOrFloatBitWidth()
+                                           : 0;
   llvm::APInt bytes(128, bits / 8);
   for (int64_t size : type.getShape())
     bytes *= llvm::APInt(128, size);

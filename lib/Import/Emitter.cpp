@@ -246,10 +246,10 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
       const LoadedState &state = states.at(operand);
       if (symbols.lookup(state.name))
         continue;
-      auto made = ax::StateOp::create(stateBuilder, op->getLoc(), state.name,
-                                      operand.getType(), state.weight.file,
-                                      state.weight.offset, state.weight.length,
-                                      mlir::DenseI64ArrayAttr(), false);
+      auto made = ax::StateOp::create(
+          stateBuilder, op->getLoc(), state.name, operand.getType(),
+          state.weight.file, state.weight.offset, state.weight.length,
+          mlir::TypeAttr(), mlir::DenseI64ArrayAttr(), false);
       symbols.insert(made);
       if (!training)
         continue;

@@ -16,6 +16,7 @@
 
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/FloatConversion.h"
 #include "ax/Support/GivenWeights.h"
 
 #include "llvm/Support/Path.h"
@@ -70,7 +71,7 @@ private:
   ModelFolder folder;
   const std::string &output;
   ExportWeights weights;
-  Widening widening;
+  FloatConversion conversion;
   llvm::ArrayRef<uint8_t> model;
   /// The model's tensors, also those of graphs in nodes, which may have one
   /// name several times.
@@ -164,7 +165,7 @@ Exporter::bytesOf(const TensorHeader &header, DType type,
 static llvm::Error checkFit(const TensorHeader &header,
                             const PiecedTensor &tensor) {
   std::optional<DType> type = fromOnnxType(header.type);
-  if (type && Widening::fits(*type, tensor.type) && header.dims == tensor.shape)
+  if (type && canConvert(*type, tensor.type) && header.dims == tensor.shape)
     return llvm::Error::success();
   return makeErrorf(ExitCode::BadInput,
                     "weight '{0}' is {1}, in the model {2}x{3}",
@@ -287,8 +288,10 @@ Exporter::findWeight(const TensorHeader &header) {
   if (llvm::Error error = checkFit(header, found->second))
     return error;
   replaced.insert(name);
-  auto result =
-      widening.to(*fromOnnxType(header.type), found->second).assemble();
+  auto typed = conversion.to(*fromOnnxType(header.type), found->second);
+  if (!typed)
+    return addContext(typed.takeError(), "weight '" + name + "'");
+  auto result = typed->assemble();
   if (!result)
     return addContext(result.takeError(), "weight '" + name + "'");
   return std::move(*result);
@@ -397,7 +400,7 @@ llvm::Error Exporter::run() {
   if (replaced.empty())
     return makeError(ExitCode::BadInput,
                      "none of the weights is one of the model's");
-  widening.tell(weights.given.path, weights.given.warn);
+  conversion.tell(weights.given.path, weights.given.warn);
   // Both are there before one of them takes its place.
   auto result = AtomicFile::create(output);
   if (!result)

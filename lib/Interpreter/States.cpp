@@ -31,10 +31,14 @@ llvm::Expected<HostTensor> interpreter::readState(StateOp state) {
   if (!bytes)
     return bytes.takeError();
   mlir::RankedTensorType type = state.getTensorType();
-  std::optional<DType> element = toDType(type.getElementType());
-  if (!element)
+  std::optional<DType> element = toDType(type.getElementType()),
+                       inFile = toDType(state.getElementTypeInFile());
+  if (!element || !inFile)
     return makeError(ExitCode::BadModel,
                      "state @" + state.getSymName() +
                          ": its type has no values at run time");
-  return HostTensor::fromBytes(*element, Shape(type.getShape()), *bytes);
+  auto tensor = HostTensor::fromBytes(*inFile, Shape(type.getShape()), *bytes);
+  if (!tensor || inFile == element)
+    return tensor;
+  return tensor->cast(*element);
 }

@@ -4,13 +4,12 @@
 
 #include "ax/Runtime/Npy.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/FloatConversion.h"
 #include "ax/Support/MappedFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-
-#include <cstring>
 
 using namespace ax;
 
@@ -160,7 +159,7 @@ llvm::Error Samples::readArrays(const std::vector<rt::Port> &ports,
     Shape wanted = port.shape;
     if (!array.getShape().empty())
       wanted[0] = array.getShape()[0];
-    if (array.getType() != port.dtype || array.getShape() != wanted)
+    if (!canConvert(port.dtype, array.getType()) || array.getShape() != wanted)
       return fault("'" + port.name + "' is " + array.typeToString() +
                    "; a batch of it is to be " + typeText(port));
     if (numSamples < 0)
@@ -193,7 +192,7 @@ llvm::Error Samples::addWhole(const rt::Port &port, const HostTensor &array) {
   int64_t batches = isEach ? shape[0] : 0;
   if (isEach)
     shape.erase(shape.begin());
-  if (array.getType() != port.dtype || shape != port.shape ||
+  if (!canConvert(port.dtype, array.getType()) || shape != port.shape ||
       (isEach && batches < 1))
     return fault("'" + port.name + "' is " + array.typeToString() +
                  "; it takes no batches, but " + typeText(port) +
@@ -243,6 +242,13 @@ llvm::Error Samples::readTokens(const std::vector<rt::Port> &ports,
   return llvm::Error::success();
 }
 
+void Samples::Source::copyElements(int64_t first, int64_t count,
+                                   HostTensor &input, int64_t at) const {
+  copyConverted(port.dtype, input.mutableData() + at * byteSize(port.dtype),
+                array.getType(),
+                array.data() + first * byteSize(array.getType()), count);
+}
+
 bool Samples::needsOrder() const {
   return llvm::any_of(sources,
                       [](const Source &source) { return source.batches > 0; });
@@ -258,10 +264,7 @@ llvm::Error Samples::beginBatch(int64_t number,
     if (llvm::Error error =
             check(source, first, count, "batch " + llvm::Twine(number)))
       return error;
-    int64_t bytes = input.numBytes();
-    std::memcpy(input.mutableData(),
-                source.array.data() + (source.batches ? number * bytes : 0),
-                static_cast<size_t>(bytes));
+    source.copyElements(first, count, input, 0);
   }
   return llvm::Error::success();
 }
@@ -278,10 +281,7 @@ void Samples::copy(int64_t sample, int64_t at,
         input.setInt(at * elements + i, source.array.getInt(first + i));
       continue;
     }
-    int64_t bytes = input.numBytes() / batch;
-    std::memcpy(input.mutableData() + at * bytes,
-                source.array.data() + sample * bytes,
-                static_cast<size_t>(bytes));
+    source.copyElements(sample * elements, elements, input, at * elements);
   }
 }
 

@@ -78,6 +78,9 @@ private:
     bool isRead() const {
       return rows.empty() || llvm::is_contained(rows, true);
     }
+    /// Puts elements of the array behind `at` others of `input`, in its type.
+    void copyElements(int64_t first, int64_t count, HostTensor &input,
+                      int64_t at) const;
   };
 
   static llvm::Error makeFault(const std::string &name,

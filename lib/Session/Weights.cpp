@@ -8,6 +8,7 @@
 #include "ax/Runtime/StateFiles.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
+#include "ax/Support/FloatConversion.h"
 #include "ax/Support/GivenWeights.h"
 #include "ax/Support/MappedFile.h"
 #include "llvm/ADT/StringExtras.h"
@@ -78,8 +79,8 @@ bool isFrozen(const rt::State &state, const rt::CheckpointFacts &checkpoint,
   llvm::ArrayRef<uint8_t> own = bytesIn(files, state);
   std::string fingerprint;
   if (!own.empty() && checkpoint.frozen.count(state.name))
-    fingerprint = fingerprintOf(
-        HostTensor::borrow(state.dtype, state.shape, own.data(), nullptr));
+    fingerprint = fingerprintOf(HostTensor::borrow(
+        state.getTypeInFile(), state.shape, own.data(), nullptr));
   return isFrozen(state.name, fingerprint, checkpoint, faults);
 }
 
@@ -101,7 +102,7 @@ std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
     for (const rt::State &state : program->states) {
       if (!seen.insert(state.name).second)
         continue;
-      ModelWeight weight{state.name, state.dtype, state.shape, {}};
+      ModelWeight weight{state.name, state.getTypeInFile(), state.shape, {}};
       weight.isRequired = state.isWeight && !frozen.count(state.name) &&
                           (isCheckpoint || used.contains(state.name));
       if (weight.isRequired)
@@ -139,15 +140,17 @@ public:
   /// A fault when the state cannot have the tensor, which becomes what it has.
   llvm::Error assign(rt::State &state, const PiecedTensor &tensor,
                      Faults &faults) {
-    if (tensor.shape != state.shape ||
-        !Widening::fits(state.dtype, tensor.type)) {
+    if (tensor.shape != state.shape || !canConvert(state.dtype, tensor.type)) {
       addMisfit(state, tensor.typeToString(), faults);
       return llvm::Error::success();
     }
     const uint8_t *data =
         tensor.pieces.empty() ? nullptr : tensor.pieces.front().tensor.data();
     bool isNew = tensor.type != state.dtype && seen.insert(data).second;
-    PiecedTensor typed = (isNew ? widening : counted).to(state.dtype, tensor);
+    auto converted = (isNew ? conversion : counted).to(state.dtype, tensor);
+    if (!converted)
+      return addContext(converted.takeError(), "state '" + state.name + "'");
+    PiecedTensor &typed = *converted;
     // What no rank changes all of them can use as it is, in all programs. Where
     // it would have to be made first, each makes its parts, unless all of them
     // are here.
@@ -166,15 +169,15 @@ public:
     return llvm::Error::success();
   }
   void tell(const std::string &path, const Warn &warn) const {
-    widening.tell(path, warn);
+    conversion.tell(path, warn);
   }
 
 private:
   bool isShared;
   std::set<std::string> changed;
   /// The second is of what has been counted.
-  Widening widening, counted;
-  /// By their bytes, what was widened, and what was made of tensors.
+  FloatConversion conversion, counted;
+  /// By their bytes, what was converted, and what was made of tensors.
   std::set<const uint8_t *> seen;
   std::map<const uint8_t *, HostTensor> made;
 };

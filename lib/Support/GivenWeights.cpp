@@ -56,29 +56,6 @@ std::optional<DType> typeOfFingerprint(llvm::StringRef fingerprint) {
   return parseDType(type);
 }
 
-bool Widening::fits(DType wanted, DType given) {
-  bool isNarrow = given == DType::BF16 || given == DType::F16;
-  return given == wanted || (wanted == DType::F32 && isNarrow);
-}
-
-PiecedTensor Widening::to(DType wanted, PiecedTensor tensor) {
-  assert(fits(wanted, tensor.type) && "asked for before");
-  if (tensor.type != wanted)
-    ++counts[tensor.type];
-  tensor.type = wanted;
-  return tensor;
-}
-
-void Widening::tell(
-    llvm::StringRef path,
-    const std::function<void(const std::string &)> &warn) const {
-  for (auto [type, count] : counts)
-    if (warn)
-      warn("weights '" + path.str() + "': " + std::to_string(count) +
-           (count == 1 ? " tensor is " : " tensors are ") + toString(type) +
-           ", and taken as f32");
-}
-
 std::string listSome(llvm::ArrayRef<std::string> names, size_t most) {
   std::string text;
   for (const std::string &name : names.take_front(most))

@@ -11,6 +11,7 @@
 #include "ax/Support/GivenWeights.h"
 
 #include "ax/Support/Error.h"
+#include "ax/Support/FloatConversion.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -258,7 +259,7 @@ std::string LeftOver::findTie(const ModelWeight &weight,
   for (const auto *names : {&untaken, &differing})
     for (const std::string &other : *names) {
       const HostTensor &tensor = tensors.at(other);
-      if (!Widening::fits(weight.type, tensor.getType()))
+      if (!canConvert(weight.type, tensor.getType()))
         continue;
       if (tensor.getShape() == weight.shape)
         same.push_back(nameInFile(other));

@@ -4,6 +4,7 @@
 #include "ax/Support/GivenWeights.h"
 
 #include "ax/Support/Error.h"
+#include "ax/Support/FloatConversion.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -115,15 +116,18 @@ llvm::Error Matcher::leaveOut() {
 
 /// Those that became constants when the plan was made cannot become others.
 llvm::Error Matcher::checkFolded() {
-  Widening widening;
+  FloatConversion conversion;
   for (const auto &[name, fingerprint] : given.folded) {
     auto found = given.tensors.find(name);
     std::optional<DType> type = typeOfFingerprint(fingerprint);
     if (found == given.tensors.end() || !type)
       continue;
     bool isSame = false;
-    if (Widening::fits(*type, found->second.type)) {
-      auto value = widening.to(*type, found->second).assemble();
+    if (canConvert(*type, found->second.type)) {
+      auto typed = conversion.to(*type, found->second);
+      if (!typed)
+        return addContext(typed.takeError(), "weight '" + name + "'");
+      auto value = typed->assemble();
       if (!value)
         return addContext(value.takeError(), "weight '" + name + "'");
       isSame = fingerprintOf(*value) == fingerprint;

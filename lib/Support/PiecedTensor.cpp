@@ -3,12 +3,10 @@
 
 #include "ax/Support/PiecedTensor.h"
 
+#include "ax/Support/FloatConversion.h"
 #include "ax/Support/MappedFile.h"
 
 #include "llvm/ADT/STLExtras.h"
-
-#include <cassert>
-#include <cstring>
 
 namespace ax {
 
@@ -33,21 +31,8 @@ bool ElementBox::visit(size_t dim, int64_t at, int64_t &from,
 
 void TensorPiece::copyElements(DType type, int64_t first, int64_t count,
                                uint8_t *to) const {
-  if (tensor.getType() == type) {
-    int64_t bytes = byteSize(type);
-    std::memcpy(to, tensor.data() + first * bytes,
-                static_cast<size_t>(count * bytes));
-    return;
-  }
-  assert(type == DType::F32 && "Widening::fits");
-  visitDType(tensor.getType(), [&](auto tag) {
-    using From = typename decltype(tag)::type;
-    if constexpr (!std::is_same_v<From, bool>)
-      llvm::transform(tensor.values<From>().slice(static_cast<size_t>(first),
-                                                  static_cast<size_t>(count)),
-                      reinterpret_cast<float *>(to),
-                      [](From value) { return static_cast<float>(value); });
-  });
+  const uint8_t *from = tensor.data() + first * byteSize(tensor.getType());
+  copyConverted(type, to, tensor.getType(), from, count);
 }
 
 void TensorPiece::copyInto(DType type, uint8_t *whole) const {

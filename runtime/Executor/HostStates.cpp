@@ -48,6 +48,15 @@ openHostStates(const Program &program, const std::string &folder) {
     auto found = files.find(state);
     if (!found)
       return found.takeError();
+    if (state.fileType) {
+      PiecedTensor tensor =
+          PiecedTensor::of(HostTensor::borrow(*state.fileType, state.shape,
+                                              found->bytes.data(), found->file),
+                           found->file);
+      tensor.type = state.dtype;
+      host.pieces = std::make_shared<const PiecedTensor>(std::move(tensor));
+      continue;
+    }
     host.file = std::move(found->file);
     host.data = found->bytes.data();
     host.fileOffset = state.offset;

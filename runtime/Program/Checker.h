@@ -5,6 +5,7 @@
 
 #include "ax/Runtime/ExchangeOrder.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/FloatConversion.h"
 
 #include <map>
 #include <set>
@@ -26,8 +27,11 @@ public:
       checkLayout("output", port.name, port.shape, port.layout, port.dtype);
       checkCounts(port);
     }
-    for (const State &state : program.states)
+    for (const State &state : program.states) {
       checkLayout("state", state.name, state.shape, state.layout, state.dtype);
+      require(canConvert(state.dtype, state.getTypeInFile()),
+              "a file has not that type of it");
+    }
     checkKernels();
     for (size_t s = 0; s < program.stages.size() && fault.empty(); ++s)
       checkStage(static_cast<int32_t>(s));

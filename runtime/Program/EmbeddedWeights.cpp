@@ -50,7 +50,7 @@ EmbeddedWeights::take(CompiledPlan &plan, const std::string &folder) {
       if (!found)
         return found.takeError();
       auto [place, isNew] = places.try_emplace(
-          {state.file, state.offset, bytesOf(state)}, result.bytes);
+          {state.file, state.offset, bytesInFile(state)}, result.bytes);
       if (isNew) {
         plan.embedded.push_back({static_cast<int64_t>(found->bytes.size()),
                                  checksumOf(found->bytes)});
@@ -134,7 +134,7 @@ static bool comeFrom(CompiledPlan &plan, int64_t numBytes, int64_t offset,
     for (State &state : (*program)->states) {
       if (state.file.empty())
         continue;
-      int64_t size = bytesOf(state);
+      int64_t size = bytesInFile(state);
       if (state.file != ownFile || size < 0 || state.offset < 0 ||
           state.offset > numBytes || numBytes - state.offset < size)
         return false;

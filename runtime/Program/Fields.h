@@ -164,6 +164,7 @@ void visit(Archive &a, State &state) {
   a(5, state.file), a(6, state.offset), a(7, state.fingerprint);
   a(8, state.value), a(9, state.isZeroAtFirst), a(10, state.isWeight);
   a(11, state.isMutable), a(12, state.isPrepared), a(13, state.isUnused);
+  a(14, state.fileType);
 }
 
 template <typename Archive>

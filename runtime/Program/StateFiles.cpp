@@ -7,10 +7,16 @@
 
 namespace ax::rt {
 
-int64_t bytesOf(const State &state) {
+static int64_t bytesAs(DType type, const State &state) {
   std::optional<int64_t> count =
-      checkedNumElements(state.shape, byteSize(state.dtype));
-  return count ? *count * byteSize(state.dtype) : -1;
+      checkedNumElements(state.shape, byteSize(type));
+  return count ? *count * byteSize(type) : -1;
+}
+
+int64_t bytesOf(const State &state) { return bytesAs(state.dtype, state); }
+
+int64_t bytesInFile(const State &state) {
+  return bytesAs(state.getTypeInFile(), state);
 }
 
 llvm::Expected<std::shared_ptr<MappedFile>>
@@ -46,7 +52,7 @@ llvm::Expected<StateFiles::Range> StateFiles::find(const State &state) {
   auto file = open(state);
   if (!file)
     return file.takeError();
-  auto bytes = (*file)->range(state.offset, bytesOf(state));
+  auto bytes = (*file)->range(state.offset, bytesInFile(state));
   if (!bytes)
     return addContext(bytes.takeError(), "state '" + state.name + "'");
   return Range{std::move(*file), *bytes};

@@ -5,6 +5,7 @@
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/FloatConversion.h"
 #include "ax/Support/OutputCheck.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
@@ -93,10 +94,14 @@ ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
       tensors.push_back(std::move(*made));
       continue;
     }
-    if (tensor->getType() != port.dtype || tensor->getShape() != port.shape)
+    if (!canConvert(port.dtype, tensor->getType()) ||
+        tensor->getShape() != port.shape)
       return badInput("input '" + port.name + "' must be " + typeOf(port) +
                       ", not " + tensor->typeToString());
-    tensors.push_back(*tensor);
+    auto typed = FloatConversion().to(port.dtype, *tensor);
+    if (!typed)
+      return addContext(typed.takeError(), "input '" + port.name + "'");
+    tensors.push_back(std::move(*typed));
   }
   if (!byName.empty()) {
     std::string known;

@@ -21,7 +21,8 @@ def Ax_PlanOp : Ax_Op<"plan", [IsolatedFromAbove, SymbolTable, Symbol,
     /// What has constants in a file, or a program that prepares states, is of
     /// the second version: who knows only the first would not do without.
     static constexpr int64_t firstVersion = 1, preparedVersion = 2,
-                             rolesVersion = 3, currentVersion = 3;
+                             rolesVersion = 3, fileTypeVersion = 4,
+                             currentVersion = 4;
     /// Raises the version to the first one that has what the plan now needs.
     void needVersion(int64_t version) {
       if (static_cast<int64_t>(getVersion()) < version)
@@ -48,27 +49,33 @@ def Ax_StateOp : Ax_Op<"state", [HasParent<"PlanOp">, Symbol]> {
     `type` has the *stored* layout. `file` is relative to the folder of the model
     (`ax.model_dir` of the plan unless the runtime is told otherwise); bytes
     `offset` .. `offset + length` hold the global tensor, row-major, little
-    endian. Without a file it is zero at first: an optimizer's moments. What is
-    `prepared` is what the program `@prepare`, which runs once when the states
+    endian, in f16 or bf16 where the file is read `as` that and the state is f32:
+    a trained weight of a model of narrow floats. Without a file it is zero at
+    first: an optimizer's moments. What is `prepared` is what the program `@prepare`, which runs once when the states
     are loaded, has stored. `stages`: those that hold it.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
     DefaultValuedAttr<StrAttr, "\"\"">:$file,
     DefaultValuedAttr<I64Attr, "0">:$offset,
-    DefaultValuedAttr<I64Attr, "0">:$length,
+    DefaultValuedAttr<I64Attr, "0">:$length, OptionalAttr<TypeAttr>:$file_type,
     OptionalAttr<DenseI64ArrayAttr>:$stages, UnitAttr:$trainable,
     UnitAttr:$prepared);
   let assemblyFormat = [{
     $sym_name `:` $type (`stages` $stages^)?
-    (`from` $file^ `offset` $offset `length` $length)? attr-dict }];
+    (`from` $file^ `offset` $offset `length` $length (`as` $file_type^)?)?
+    attr-dict }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
                                  "::mlir::RankedTensorType":$type), [{
-    build($_builder, $_state, name, type, "", 0, 0, nullptr);
+    build($_builder, $_state, name, type, "", 0, 0, nullptr, nullptr);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getType());
+    }
+    /// Of the elements as the file has them.
+    ::mlir::Type getElementTypeInFile() {
+      return getFileType().value_or(getTensorType().getElementType());
     }
     bool isZeroAtFirst() { return getFile().empty() && !getPrepared(); }
   }];

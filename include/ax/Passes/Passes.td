@@ -155,6 +155,16 @@ def SelectTrainable : Pass<"ax-select-trainable", "::ax::PlanOp"> {
   ];
 }
 
+def AddMasterWeights : Pass<"ax-add-master-weights", "::ax::PlanOp"> {
+  let summary = "Trained weights of f16 and bf16 are kept in f32";
+  let description = [{
+    The state becomes f32, read from its file `as` what it was there, and each
+    use reads it rounded to that. Where the model itself widens a weight to f32
+    before it computes, it gets the f32. What is not trained stays as it is.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def AddDropout : Pass<"ax-add-dropout", "::ax::PlanOp"> {
   let summary = "Dropout where exporters removed it, and what it depends on";
   let description = [{
@@ -186,8 +196,9 @@ def AddLoss : Pass<"ax-add-loss"> {
       every element counts.
     - `graph(OUTPUT,mean|sum)`: a loss that the model computes, taken as it is.
 
-    With `scaled` the sum to differentiate has the role `scaled_loss_sum`: times the
-    loss scale, which the state `optimizer.loss_scale` is the exponent of.
+    With `scaled`, or with trained weights that the model has in f16, the sum to
+    differentiate has the role `scaled_loss_sum`: times the loss scale, which the
+    state `optimizer.loss_scale` is the exponent of.
   }];
   let options = [
     Option<"loss", "loss", "::ax::Loss", "::ax::Loss()",
@@ -301,7 +312,8 @@ def RecomputeForward : Pass<"ax-recompute-forward", "::ax::PlanOp"> {
     where little crosses; what crosses is kept, and so are results of reductions
     between ranks, and what jumps (comparisons, indices, whole numbers of floats):
     done again it could differ from what the forward pass went by. After Shard:
-    copies have the layouts of what they copy.
+    copies have the layouts of what they copy. In every mode, what gathers weights
+    that are in parts over `data` (ZeRO 3) is done again.
 
     - `none`: everything is kept that the backward pass needs.
     - `selective`: what is cheap per byte is computed again: norms, activations,
@@ -389,8 +401,10 @@ def Overlap : Pass<"ax-overlap", "::ax::PlanOp"> {
     cost model, where a started collective makes progress while its rank computes
     (option `overlaps-collectives`), and right before its first use elsewhere. If
     contractions lie between the start and the first use of the result, the
-    collective is only started, and `ax.wait` is put before the use. Other
-    operations stay where they are.
+    collective is only started, and `ax.wait` is put before the use. What reduces to
+    less (`ax.reduce_scatter`) is waited for before the second next such one starts:
+    its operand, a whole gradient, holds memory until then. Other operations stay
+    where they are.
   }];
   let options = [
     Option<"overlapsCollectives", "overlaps-collectives", "bool", "false",

@@ -106,6 +106,8 @@ struct State {
   /// the program is loaded); without a file `value`, or zero.
   std::string file;
   int64_t offset = 0;
+  /// The type of its elements in the file, where that is a narrower one.
+  std::optional<DType> fileType;
   /// What the file must have that holds the state (MappedFile::fingerprint), as
   /// the one had that the program was made from; empty: any file will do.
   std::string fingerprint;
@@ -127,6 +129,8 @@ struct State {
   bool isPrepared = false;
   /// A weight that only other programs use; what a run saves has it, too.
   bool isUnused = false;
+
+  DType getTypeInFile() const { return fileType.value_or(dtype); }
 
   /// It begins as the tensor, which has its type and shape, and no file.
   void give(const HostTensor &tensor) {

@@ -12,6 +12,8 @@ namespace ax::rt {
 
 /// Returns the bytes of a state's elements; -1 when there are too many.
 int64_t bytesOf(const State &state);
+/// The same of its elements in its file.
+int64_t bytesInFile(const State &state);
 
 /// The files of a program's states, each opened once, or open already
 /// (State::openFile).
@@ -25,7 +27,7 @@ public:
 
   struct Range {
     std::shared_ptr<MappedFile> file;
-    /// bytesOf(state) of them, as long as the file is there.
+    /// bytesInFile(state) of them, as long as the file is there.
     llvm::ArrayRef<uint8_t> bytes;
   };
   /// Where a state that comes from a file lies. A BadPlan error when the file

@@ -135,22 +135,6 @@ describeMissing(llvm::ArrayRef<ModelWeight> model, const GivenWeights &given,
 /// What to do about missing names that no file will have; may be empty.
 std::string adviceForMissing(llvm::ArrayRef<std::string> missing);
 
-/// Given tensors in the types that the model has.
-class Widening {
-public:
-  /// Whether a tensor of type `given` can be taken: bf16 and f16 as f32, which
-  /// loses nothing, or what is `wanted`.
-  static bool fits(DType wanted, DType given);
-  /// The tensor's elements become wider when they are copied or assembled.
-  PiecedTensor to(DType wanted, PiecedTensor tensor);
-  /// Warns of all of them in one line, if there were any.
-  void tell(llvm::StringRef path,
-            const std::function<void(const std::string &)> &warn) const;
-
-private:
-  std::map<DType, int64_t> counts;
-};
-
 /// `'a', 'b' and 3 more`.
 std::string listSome(llvm::ArrayRef<std::string> names, size_t most = 5);
 

@@ -43,8 +43,8 @@ private:
 /// Elements of a tensor, one behind the other in the order of the box.
 struct TensorPiece {
   ElementBox box;
-  /// Its type may be a narrower one than the whole tensor's: bf16 or f16 of an
-  /// f32 tensor.
+  /// Its type may be another one than the whole tensor's: what canConvert
+  /// allows. Not aligned where a file has it.
   HostTensor tensor;
   /// The file that has them; null where memory does.
   std::shared_ptr<MappedFile> file = nullptr;

@@ -307,14 +307,25 @@ private:
     return t.sub(t.unary(UnaryKind::softplus, x), t.mul(x, target));
   }
 
+  /// That in which the loss is computed, or the one of an input of the model.
+  Type targetType(Type wide) {
+    for (unsigned i = 0; i < program.getNumArguments(); ++i)
+      if (program.getArgName(i) == loss.target)
+        if (Type own = elementType(program.getArgument(i)); isNarrowFloat(own))
+          return own;
+    return wide;
+  }
+
   llvm::Expected<LossValues> elementwise(Value (LossAdder::*fn)(Value, Value)) {
     auto found = findFloatOutput(loss.output);
     if (!found)
       return found.takeError();
-    auto target = findInput(loss.target, shapeOf(*found), elementType(*found));
+    Value prediction = t.wide(*found);
+    auto target = findInput(loss.target, shapeOf(*found),
+                            targetType(elementType(prediction)));
     if (!target)
       return target.takeError();
-    Value losses = (this->*fn)(t.wide(*found), t.wide(*target));
+    Value losses = (this->*fn)(prediction, t.wide(*target));
     LossValues result;
     result.losses = losses;
     SmallVector<int64_t> counted;
@@ -380,8 +391,15 @@ struct AddLoss : ax::impl::AddLossBase<AddLoss> {
   }
 
   llvm::Error add(ProgramOp program) {
-    program->getParentOfType<PlanOp>().needVersion(PlanOp::rolesVersion);
-    return LossAdder(program, loss, scaled).run();
+    auto plan = program->getParentOfType<PlanOp>();
+    plan.needVersion(PlanOp::rolesVersion);
+    return LossAdder(program, loss, scaled || hasGradientsOfF16(plan)).run();
+  }
+
+  static bool hasGradientsOfF16(PlanOp plan) {
+    return llvm::any_of(plan.getBody().getOps<StateOp>(), [](StateOp state) {
+      return state.getTrainable() && state.getElementTypeInFile().isF16();
+    });
   }
 };
 

@@ -352,9 +352,8 @@ LogicalResult OptimizerAdder::run() {
       return emitUnsupported(parameter.state)
              << "weight '" << parameter.state.getSymName()
              << "' is to be trained, but is " << parameter.state.getType()
-             << ": only f32 weights can be; export the model in f32 "
-                "(--precision=bf16 or fp16 is for its products), or give "
-                "--frozen";
+             << ": only weights of f32, f16 and bf16 can be; export the model "
+                "in f32, or give --frozen";
   if (failed(checkBatch(program)))
     return failure();
   Value sum = takeResult(ResultRole::loss_sum),

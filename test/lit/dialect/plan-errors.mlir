@@ -117,6 +117,41 @@ ax.plan @p version 1 {
 
 // -----
 
+ax.plan @p version 4 {
+  // expected-error @+1 {{of type 'tensor<4xf32>' does not have 16 bytes at offset 0}}
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16 as bf16
+}
+
+// -----
+
+ax.plan @p version 4 {
+  // expected-error @+1 {{of type 'tensor<4xf32>' is read as 'f64': only f32 has another type in a file, f16 or bf16}}
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 32 as f64
+}
+
+// -----
+
+ax.plan @p version 4 {
+  // expected-error @+1 {{of type 'tensor<4xi32>' is read as 'f16': only f32 has another type in a file, f16 or bf16}}
+  ax.state @w : tensor<4xi32> from "w" offset 0 length 8 as f16
+}
+
+// -----
+
+ax.plan @p version 4 {
+  // expected-error @+1 {{is read as 'f16', but has no file}}
+  "ax.state"() <{sym_name = "w", type = tensor<4xf32>, file_type = f16}> : () -> ()
+}
+
+// -----
+
+ax.plan @p version 3 {
+  // expected-error @+1 {{is read as 'bf16', which version 3 has not}}
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 8 as bf16
+}
+
+// -----
+
 ax.plan @p version 1 {
   // expected-error @+1 {{of type 'tensor<0xf32>' does not have -16 bytes at offset 0}}
   ax.state @w : tensor<0xf32> from "w" offset 0 length -16

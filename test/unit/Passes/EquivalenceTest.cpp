@@ -138,8 +138,8 @@ public:
     for (int64_t n : {2, 3, 4}) {
       auto type = RankedTensorType::get({4, n}, builder.getF32Type());
       StateOp::create(builder, loc, "w" + std::to_string(n), type, "none", 0,
-                      4 * type.getNumElements(), mlir::DenseI64ArrayAttr(),
-                      false);
+                      4 * type.getNumElements(), mlir::TypeAttr(),
+                      mlir::DenseI64ArrayAttr(), false);
     }
     auto input = RankedTensorType::get({2, 3, 4}, builder.getF32Type());
     auto program = ProgramOp::create(

@@ -131,6 +131,15 @@ const Fault faults[] = {
        p.outputs[0].shape = {int64_t(1) << 62, 4};
        p.outputs[0].layout = sharding::Layout::replicated(p.outputs[0].shape);
      }},
+    {"state 'w': a file has not that type of it",
+     [](Program &p) {
+       State state;
+       state.name = "w";
+       state.shape = {4};
+       state.layout = sharding::Layout::replicated(state.shape);
+       state.fileType = DType::I32;
+       p.states.push_back(state);
+     }},
     // Buffers
     {"its offset is not a multiple of 64",
      [](Program &p) { p.stages[0].buffers[1].offset = 8; }},

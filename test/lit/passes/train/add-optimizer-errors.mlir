@@ -11,7 +11,7 @@ ax.plan @p version 3 {
 // -----
 
 ax.plan @p version 3 {
-  // expected-error @+1 {{weight 'w' is to be trained, but is 'tensor<4xf16>': only f32 weights can be; export the model in f32 (--precision=bf16 or fp16 is for its products), or give --frozen}}
+  // expected-error @+1 {{weight 'w' is to be trained, but is 'tensor<4xf16>': only weights of f32, f16 and bf16 can be; export the model in f32, or give --frozen}}
   ax.state @w : tensor<4xf16> from "w" offset 0 length 8 {trainable}
   ax.program @main() -> (tensor<4xf16> {ax.gradient_of = @w, ax.name = "gradient of w"}) {
     %w = ax.load @w : tensor<4xf16>
