@@ -32,6 +32,8 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   bool gpu = target.has_value(), float8 = gpu && hasFloat8Products(*target);
   // As much as stays in the cache next to a processor, or in that of a GPU.
   constexpr int64_t cacheBytes = 1 << 21, gpuCacheBytes = 1 << 25;
+  if (float8)
+    passes.push_back(createMultiplyFloat8());
   passes.push_back(
       createComposeProducts({gpu ? gpuCacheBytes : cacheBytes, gpu}));
   if (gpu) {

@@ -12,7 +12,7 @@ namespace ax::import {
 /// out.
 Value unpackBits(Emitter &b, Value bytes, int64_t bits, int64_t n);
 
-/// Numbers of I8 or U8 from the bytes in which `fourBits` lie.
+/// Numbers of typeOf(fourBits.kind) from the bytes in which `fourBits` lie.
 Value unpackFourBits(Emitter &b, Value bytes, const FourBits &fourBits);
 
 } // namespace ax::import

@@ -51,7 +51,7 @@ static Use useOf(const NodeProto &node) {
 llvm::Error FourBitChecker::checkNode(const NodeProto &node) {
   for (const onnx::AttributeProto &attribute : node.attribute()) {
     if (node.op_type() == "Constant" && node.output_size() &&
-        isFourBitType(attribute.t().data_type()))
+        fourBitKind(attribute.t().data_type()))
       names.insert(node.output(0));
     if (attribute.has_g())
       if (llvm::Error error = check(attribute.g()))
@@ -93,7 +93,7 @@ llvm::Error FourBitChecker::check(const onnx::FunctionProto &function) {
 
 llvm::Error FourBitChecker::check(const onnx::GraphProto &graph) {
   for (const onnx::TensorProto &tensor : graph.initializer())
-    if (isFourBitType(tensor.data_type()))
+    if (fourBitKind(tensor.data_type()))
       names.insert(tensor.name());
   for (const NodeProto &node : graph.node())
     if (llvm::Error error = checkNode(node))

@@ -9,10 +9,10 @@
 
 namespace ax::import {
 
-/// Constants of INT4 and UINT4 are numbers of eight bits once they are read.
-/// Error unless they are only moved, dequantised and cast, which makes no
-/// difference. Nodes are in order; `weights`: the initializers that `model`
-/// lacks.
+/// Constants of INT4, UINT4 and FLOAT4E2M1 are numbers of eight bits once they
+/// are read: F8E4M3FN has all of the last. Error unless they are only moved,
+/// dequantised and cast, which makes no difference. Nodes are in order;
+/// `weights`: the initializers that `model` lacks.
 llvm::Error checkFourBits(const onnx::ModelProto &model,
                           const WeightMap &weights);
 

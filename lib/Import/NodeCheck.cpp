@@ -162,12 +162,10 @@ const onnx::TensorProto *NodeInference::getInputData(size_t i) const {
   return data[i] ? &*data[i] : nullptr;
 }
 
-/// Numbers of four bits are of eight here.
+/// Numbers of four bits have more here.
 static int32_t asRead(int32_t type) {
-  if (!isFourBitType(type))
-    return type;
-  return type == onnx::TensorProto::INT4 ? onnx::TensorProto::INT8
-                                         : onnx::TensorProto::UINT8;
+  std::optional<FourBits::Kind> kind = fourBitKind(type);
+  return kind ? toOnnxType(typeOf(*kind)) : type;
 }
 
 /// Whether inference, which may leave dimensions open, found what `entry` is.

@@ -7,6 +7,10 @@
 
 namespace ax::import {
 
+/// `x` as `type`. What a float of eight bits does not reach becomes its largest
+/// number, or, if the node's attribute `saturate` is 0, infinity or NaN.
+Value castTo(Node &n, Value x, DType type);
+
 /// `x`, in units of its scale, rounded, shifted and cut to the range of `type`.
 /// `zero` may be null.
 Value quantize(Node &n, Value x, Value zero, DType type);

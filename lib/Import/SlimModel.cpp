@@ -140,8 +140,8 @@ llvm::Error Slimmer::visitTensor(const TensorHeader &given,
                                  const WireField &field, std::string &out) {
   TensorHeader header = given;
   std::optional<FourBits> fourBits;
-  if (isFourBitType(given.type)) {
-    fourBits = {given.type == onnx::TensorProto::INT4, given.dims};
+  if (fourBitKind(given.type)) {
+    fourBits = {*fourBitKind(given.type), given.dims};
     header.type = onnx::TensorProto::UINT8;
     header.dims = fourBits->ofBytes();
   }

@@ -8,6 +8,7 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 
+#include <array>
 #include <limits>
 
 using namespace ax;
@@ -22,13 +23,21 @@ struct TypePair {
 } // namespace
 
 static constexpr TypePair typePairs[] = {
-    {TensorProto::FLOAT, DType::F32},   {TensorProto::DOUBLE, DType::F64},
-    {TensorProto::FLOAT16, DType::F16}, {TensorProto::BFLOAT16, DType::BF16},
-    {TensorProto::INT8, DType::I8},     {TensorProto::INT16, DType::I16},
-    {TensorProto::INT32, DType::I32},   {TensorProto::INT64, DType::I64},
-    {TensorProto::UINT8, DType::U8},    {TensorProto::UINT16, DType::U16},
-    {TensorProto::UINT32, DType::U32},  {TensorProto::UINT64, DType::U64},
+    {TensorProto::FLOAT, DType::F32},
+    {TensorProto::DOUBLE, DType::F64},
+    {TensorProto::FLOAT16, DType::F16},
+    {TensorProto::BFLOAT16, DType::BF16},
+    {TensorProto::INT8, DType::I8},
+    {TensorProto::INT16, DType::I16},
+    {TensorProto::INT32, DType::I32},
+    {TensorProto::INT64, DType::I64},
+    {TensorProto::UINT8, DType::U8},
+    {TensorProto::UINT16, DType::U16},
+    {TensorProto::UINT32, DType::U32},
+    {TensorProto::UINT64, DType::U64},
     {TensorProto::BOOL, DType::Bool},
+    {TensorProto::FLOAT8E4M3FN, DType::F8E4M3FN},
+    {TensorProto::FLOAT8E5M2, DType::F8E5M2},
 };
 
 std::optional<DType> ax::import::fromOnnxType(int32_t onnxType) {
@@ -45,8 +54,17 @@ int32_t ax::import::toOnnxType(DType type) {
   return TensorProto::UNDEFINED;
 }
 
-bool ax::import::isFourBitType(int32_t onnxType) {
-  return onnxType == TensorProto::INT4 || onnxType == TensorProto::UINT4;
+std::optional<FourBits::Kind> ax::import::fourBitKind(int32_t onnxType) {
+  switch (onnxType) {
+  case TensorProto::UINT4:
+    return FourBits::Kind::Unsigned;
+  case TensorProto::INT4:
+    return FourBits::Kind::Signed;
+  case TensorProto::FLOAT4E2M1:
+    return FourBits::Kind::Float;
+  default:
+    return std::nullopt;
+  }
 }
 
 std::string ax::import::onnxTypeName(int32_t onnxType) {
@@ -74,6 +92,14 @@ static llvm::Error copyField(const Field &field, HostTensor &tensor,
       tensor.mutableValues<BFloat16>()[i] =
           BFloat16::fromBits(static_cast<uint16_t>(field[i]));
       break;
+    case DType::F8E4M3FN:
+      tensor.mutableValues<Float8E4M3FN>()[i] =
+          Float8E4M3FN::fromBits(static_cast<uint8_t>(field[i]));
+      break;
+    case DType::F8E5M2:
+      tensor.mutableValues<Float8E5M2>()[i] =
+          Float8E5M2::fromBits(static_cast<uint8_t>(field[i]));
+      break;
     case DType::F32:
     case DType::F64:
       tensor.setDouble(i, static_cast<double>(field[i]));
@@ -98,22 +124,46 @@ llvm::Expected<int64_t> ax::import::countElements(const std::string &name,
   return *count;
 }
 
+DType ax::import::typeOf(FourBits::Kind kind) {
+  switch (kind) {
+  case FourBits::Kind::Unsigned:
+    return DType::U8;
+  case FourBits::Kind::Signed:
+    return DType::I8;
+  case FourBits::Kind::Float:
+    return DType::F8E4M3FN;
+  }
+  llvm_unreachable("no such numbers");
+}
+
+/// A number of E2M1, which has no infinity and no NaN.
+static double floatOfFourBits(int64_t bits) {
+  constexpr std::array<double, 8> sizes = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  double size = sizes[bits & 7];
+  return bits & 8 ? -size : size;
+}
+
 llvm::Expected<HostTensor> ax::import::unpack(llvm::ArrayRef<uint8_t> bytes,
                                               const FourBits &fourBits) {
-  llvm::Expected<HostTensor> tensor = HostTensor::allocate(
-      fourBits.isSigned ? DType::I8 : DType::U8, fourBits.shape);
+  bool isSigned = fourBits.kind == FourBits::Kind::Signed,
+       isFloat = fourBits.kind == FourBits::Kind::Float;
+  llvm::Expected<HostTensor> tensor =
+      HostTensor::allocate(typeOf(fourBits.kind), fourBits.shape);
   if (!tensor)
     return tensor.takeError();
   for (int64_t i = 0, e = tensor->numElements(); i < e; ++i) {
     int64_t number = bytes[i / 2] >> (i % 2 * 4) & 15;
-    tensor->setInt(i, fourBits.isSigned && number > 7 ? number - 16 : number);
+    if (isFloat)
+      tensor->setDouble(i, floatOfFourBits(number));
+    else
+      tensor->setInt(i, isSigned && number > 7 ? number - 16 : number);
   }
   return tensor;
 }
 
 /// The same of a tensor that holds its data, as bytes or each in a number.
 static llvm::Expected<HostTensor> unpackTensor(const TensorProto &proto) {
-  FourBits fourBits{proto.data_type() == TensorProto::INT4,
+  FourBits fourBits{*fourBitKind(proto.data_type()),
                     Shape(proto.dims().begin(), proto.dims().end())};
   auto count = countElements(proto.name(), fourBits.shape, DType::U8);
   if (!count)
@@ -132,7 +182,7 @@ static llvm::Expected<HostTensor> unpackTensor(const TensorProto &proto) {
 llvm::Expected<HostTensor> ax::import::toHostTensor(const TensorProto &proto) {
   const std::string &name = proto.name();
   std::optional<DType> type = fromOnnxType(proto.data_type());
-  if (!type && !isFourBitType(proto.data_type()))
+  if (!type && !fourBitKind(proto.data_type()))
     return makeErrorf(
         ExitCode::Unsupported,
         "tensor '{0}' has element type {1}, which is not supported", name,

@@ -17,9 +17,11 @@ namespace ax::import {
 /// Element type for a TensorProto::DataType; nothing for those that we lack.
 std::optional<DType> fromOnnxType(int32_t onnxType);
 int32_t toOnnxType(DType type);
-/// Whether it is INT4 or UINT4, whose numbers are of eight bits once they are
+/// Which numbers of four bits it has, if any. They have more bits once they are
 /// read: where that would make a difference is refused, see FourBits.h.
-bool isFourBitType(int32_t onnxType);
+std::optional<FourBits::Kind> fourBitKind(int32_t onnxType);
+/// Their type once they are read: I8, U8 or F8E4M3FN.
+DType typeOf(FourBits::Kind kind);
 /// `FLOAT8E5M2`, or the number when ONNX knows none.
 std::string onnxTypeName(int32_t onnxType);
 
@@ -32,7 +34,7 @@ llvm::Expected<int64_t> countElements(const std::string &name,
 /// Contents of a tensor that holds its own data; an error when it is
 /// malformed, external, or of a type that we lack.
 llvm::Expected<HostTensor> toHostTensor(const onnx::TensorProto &proto);
-/// Numbers of I8 or U8 from the bytes in which `fourBits` lie.
+/// Numbers of typeOf(fourBits.kind) from the bytes in which `fourBits` lie.
 llvm::Expected<HostTensor> unpack(llvm::ArrayRef<uint8_t> bytes,
                                   const FourBits &fourBits);
 onnx::TensorProto toTensorProto(const HostTensor &tensor,

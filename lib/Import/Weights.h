@@ -22,7 +22,9 @@ namespace ax::import {
 
 /// Numbers of four bits, which lie two in a byte, the first in the lower bits.
 struct FourBits {
-  bool isSigned = false;
+  /// ONNX's UINT4, INT4 and FLOAT4E2M1.
+  enum class Kind { Unsigned, Signed, Float };
+  Kind kind = Kind::Unsigned;
   /// The shape of the numbers.
   Shape shape;
 

@@ -13,6 +13,7 @@
 #include "ax/Dialect/MeshAxes.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
+#include "ax/Dialect/ScaledFactor.h"
 #include "ax/Passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -72,6 +73,7 @@ private:
   bool isMadeInPassing(Value value) const;
   bool isLookedUp(Value value) const;
   bool isReadOnce(Value value) const;
+  bool isOfFloat8Products(Value value) const;
   void collect();
 
   Block &block;
@@ -187,6 +189,13 @@ bool Chooser::isReadOnce(Value value) const {
          isMadeInPassing(value);
 }
 
+/// A GPU multiplies what it was widened from.
+bool Chooser::isOfFloat8Products(Value value) const {
+  return haveReaders(value, fixed, [](OpOperand &use) {
+    return isProductOfFloat8(use.getOwner());
+  });
+}
+
 /// Bytes of the weights that it is made of; 0: it is made of none.
 int64_t Chooser::bytesBehind(Value value) const {
   llvm::SetVector<Value> behind;
@@ -234,7 +243,8 @@ void Chooser::want(Value value, int64_t growth) {
   if (isSource(op) || op->getNumOperands() == 0 || isIndex(value) ||
       isLookedUp(origin))
     return;
-  if (canHold(origin) && isWorthwhile(origin, growth) && !isReadOnce(origin)) {
+  if (canHold(origin) && isWorthwhile(origin, growth) && !isReadOnce(origin) &&
+      !isOfFloat8Products(origin)) {
     wanted.insert(origin);
     return;
   }

@@ -29,6 +29,11 @@ bool isFloatTensor(Value value) {
   return isa<FloatType>(tensorType(value).getElementType());
 }
 
+/// Integers and floats of eight bits are what weights were quantised to.
+bool mayHaveGradient(Type element) {
+  return isa<FloatType>(element) && !isFloat8(element);
+}
+
 /// States by what is done with them. A parameter is what layers use, also as
 /// their data, or what meets, element by element or put beside, something that
 /// parameters made, or data that it makes more of; as such or after arithmetic
@@ -85,7 +90,7 @@ private:
   }
   bool addParameter(LoadOp load, Use use) {
     RankedTensorType type = tensorType(load.getResult());
-    if (!isFloatTensor(load.getResult()) ||
+    if (!mayHaveGradient(type.getElementType()) ||
         (use == Use::Data && type.getNumElements() < 2))
       return false;
     StringAttr name = load.getStateAttr().getAttr();
@@ -320,10 +325,10 @@ ax::chooseTrainable(PlanOp plan, ArrayRef<std::string> trainable,
     choice.state = state;
     if (auto *known = kinds.find(name); known != kinds.end())
       choice.kind = known->second;
-    // Integers have no gradient, though layers take them, too.
+    // Layers take integers, too.
     bool isDeclared = choice.kind == WeightKind::Parameter ||
                       (choice.kind == WeightKind::LayerParameter &&
-                       isa<FloatType>(state.getTensorType().getElementType()));
+                       mayHaveGradient(state.getTensorType().getElementType()));
     choice.isTrained = isDeclared || roles.getParameters().contains(name);
     choice.isByFlags = !trainable.empty();
     choice.isVetoed = roles.getVetoed().contains(name);

@@ -6,18 +6,25 @@ import re
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from _contrib import byOnnxruntime, difference, ours
 from _onnx_text import refuse
 from cases import Failed, run, scratch, tool
 
-KINDS = {TensorProto.INT4: (-8, 8), TensorProto.UINT4: (0, 16)}
+KINDS = {TensorProto.INT4: (-8, 8), TensorProto.UINT4: (0, 16),
+         TensorProto.FLOAT4E2M1: (0, 16)}
+SIZES = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+# The first operator set that has floats of four bits.
+FLOATS = 23
 MALFORMED, UNSUPPORTED = 3, 4
 
 
 def numbers(kind, shape, name, raw=True, seed=0):
     low, high = KINDS[kind]
     values = np.random.default_rng(seed).integers(low, high, shape)
+    if not raw and kind == TensorProto.FLOAT4E2M1:
+        values = np.concatenate([SIZES, -SIZES])[values]
     if not raw:
         return helper.make_tensor(name, kind, shape, values.ravel())
     bits = np.append(values.ravel() & 15, 0).astype(np.uint8)
@@ -31,6 +38,9 @@ def product(kind, rows, columns, block=0, axis=1, zeros=True, raw=True,
             constant=False, samples=4, transposed=True):
     """x W^T, or x W, where W [rows, columns] is dequantised."""
     random = np.random.default_rng(1)
+    isFloat = kind == TensorProto.FLOAT4E2M1
+    # Those of floats are nothing.
+    zeros = zeros and not isFloat
     shape = [rows, columns]
     if block:
         shape[axis] = -(-shape[axis] // block)
@@ -58,7 +68,14 @@ def product(kind, rows, columns, block=0, axis=1, zeros=True, raw=True,
         "x", TensorProto.FLOAT, [samples, columns if transposed else rows]))
     graph.output.append(onnx.ValueInfoProto(name="y"))
     return helper.make_model(graph, ir_version=10, opset_imports=[
-        helper.make_opsetid("", 21)])
+        helper.make_opsetid("", FLOATS if isFloat else 21)])
+
+
+def wantedOf(model, feeds):
+    """onnxruntime has no floats of four bits."""
+    if model.opset_import[0].version == FLOATS:
+        return ReferenceEvaluator(model).run(None, feeds)[0]
+    return byOnnxruntime(model, feeds)["y"]
 
 
 def compare(model):
@@ -66,7 +83,7 @@ def compare(model):
              for dim in model.graph.input[0].type.tensor_type.shape.dim]
     feeds = {"x": np.random.default_rng(0).standard_normal(
         shape).astype(np.float32)}
-    wanted = byOnnxruntime(model, feeds)["y"]
+    wanted = wantedOf(model, feeds)
     for flags in [], ["--tp=2"]:
         if found := difference(ours(model, feeds, *flags)["y"], wanted, 5e-5,
                                0):
@@ -77,7 +94,7 @@ def external(kind, columns):
     """Weights in another file, small and large."""
     model = product(kind, 6, columns, block=16)
     feeds = {"x": np.ones([4, columns], np.float32)}
-    wanted = byOnnxruntime(model, feeds)["y"]
+    wanted = wantedOf(model, feeds)
     with scratch() as folder:
         folder = pathlib.Path(folder)
         onnx.save(model, folder / "model.onnx", save_as_external_data=True,

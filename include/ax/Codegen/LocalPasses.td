@@ -92,6 +92,17 @@ def ComposeProducts : Pass<"axl-compose-products"> {
   ];
 }
 
+def MultiplyFloat8 : Pass<"axl-multiply-float8"> {
+  let summary = "Scales of floats of eight bits stand behind their products";
+  let description = [{
+    For GPUs whose library multiplies eight bits. A product of two factors that were
+    widened from eight bits and have a scale each, one number or one of each row or
+    column of the result, becomes one of what was widened, times the scales. What the
+    factors were rounded to before they were multiplied is not rounded. Products that
+    the library does not do stay.
+  }];
+}
+
 def ComposeTopK : Pass<"axl-compose-top-k"> {
   let summary = "The largest elements are found by comparisons and sums";
   let description = [{

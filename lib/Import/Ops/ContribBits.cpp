@@ -32,16 +32,33 @@ Value ax::import::unpackBits(Emitter &b, Value bytes, int64_t bits, int64_t n) {
                     n);
 }
 
+/// Numbers of E2M1, of I8 that their bits are as integers. By size they are 0,
+/// 0.5, 1, 1.5, 2, 3, 4 and 6: halves, of which there are more from the fifth
+/// on, and still more from the seventh on.
+static Value floatsOfFourBits(Emitter &b, Value bits) {
+  Value number =
+      b.cast(b.binary(BinaryKind::bit_and, bits, b.like(bits, 7)), DType::F32);
+  auto beyond = [&](double start) {
+    return b.max(b.add(number, -start), b.like(number, 0));
+  };
+  Value size = b.add(b.mul(b.add(number, beyond(4)), 0.5), beyond(6));
+  Value isNegative = b.compare(CompareKind::gt, bits, b.like(bits, 7));
+  return b.cast(b.select(isNegative, b.unary(UnaryKind::neg, size), size),
+                DType::F8E4M3FN);
+}
+
 Value ax::import::unpackFourBits(Emitter &b, Value bytes,
                                  const FourBits &fourBits) {
   const Shape &shape = fourBits.shape;
   bool isRow = Emitter::rankOf(bytes) == 1;
   int64_t last = isRow ? checkedNumElements(shape).value_or(0) : shape.back();
   Value y = b.reshape(unpackBits(b, bytes, 4, last), shape);
-  if (!fourBits.isSigned || !y)
+  if (fourBits.kind == FourBits::Kind::Unsigned || !y)
     return y;
-  // The upper half stands for -8 to -1.
   y = b.cast(y, DType::I8);
+  if (fourBits.kind == FourBits::Kind::Float)
+    return floatsOfFourBits(b, y);
+  // The upper half stands for -8 to -1.
   return b.sub(b.binary(BinaryKind::bit_xor, y, b.like(y, 8)), b.like(y, 8));
 }
 

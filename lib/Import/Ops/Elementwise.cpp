@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
+#include "../Quantization.h"
 
 using namespace ax;
 using namespace ax::import;
@@ -94,13 +95,13 @@ static void importWhere(Node &n) {
 
 static void importCast(Node &n) {
   Value x = n.in(0);
-  n.out(n.b.cast(x, n.typeAttr("to", DType::F32)));
+  n.out(castTo(n, x, n.typeAttr("to", DType::F32)));
 }
 
 static void importCastLike(Node &n) {
   Value x = n.in(0), like = n.in(1);
   if (like)
-    n.out(n.b.cast(x, Emitter::typeOf(like)));
+    n.out(castTo(n, x, Emitter::typeOf(like)));
 }
 
 static const OpEntry entries[] = {

@@ -6,6 +6,8 @@
 #include "../Quantization.h"
 #include "../Types.h"
 
+#include <limits>
+
 using namespace ax;
 using namespace ax::import;
 
@@ -48,7 +50,48 @@ static Value spread(Node &n, Value parameter, Value x, int64_t axis,
   return n.b.sliceDim(y, axis, 0, shape[axis]);
 }
 
+Value ax::import::castTo(Node &n, Value x, DType type) {
+  if (!x || !isFloat8(type) || n.intAttr("saturate", 1))
+    return n.b.cast(x, type);
+  // Half of the last digit above the largest number, which is even in one
+  // format and odd in the other.
+  bool hasInfinity = type == DType::F8E5M2;
+  double limit = hasInfinity ? 61440 : 464;
+  if (!isFloat(Emitter::typeOf(x)))
+    x = n.b.cast(x, DType::F64);
+  Value size = n.b.unary(UnaryKind::abs, x);
+  Value isBeyond = n.b.compare(hasInfinity ? CompareKind::ge : CompareKind::gt,
+                               size, n.b.like(size, limit));
+  if (!hasInfinity)
+    return n.b.cast(
+        n.b.select(isBeyond,
+                   n.b.like(x, std::numeric_limits<double>::quiet_NaN()), x),
+        type);
+  auto infinity = [&](uint8_t bits) {
+    return n.b.constant(HostTensor::scalar(Float8E5M2::fromBits(bits)));
+  };
+  Value isNegative = n.b.compare(CompareKind::lt, x, n.b.like(x, 0));
+  return n.b.select(isBeyond,
+                    n.b.select(isNegative, infinity(0xfc), infinity(0x7c)),
+                    n.b.cast(x, type));
+}
+
+/// A zero point of floats, if it is not known to be nothing, as ONNX wants it.
+static Value zeroOf(Node &n, Value zero) {
+  std::optional<HostTensor> known = zero ? n.b.knownValue(zero) : std::nullopt;
+  auto isZero = [&](int64_t i) { return known->getDouble(i) == 0; };
+  bool isNothing =
+      known &&
+      llvm::all_of(llvm::seq<int64_t>(0, known->numElements()), isZero);
+  return isNothing ? Value() : zero;
+}
+
 Value ax::import::quantize(Node &n, Value x, Value zero, DType type) {
+  if (isFloat8(type)) {
+    if (Value shift = zeroOf(n, zero); shift && x)
+      x = n.b.add(x, n.b.cast(shift, Emitter::typeOf(x)));
+    return castTo(n, x, type);
+  }
   double low = 0, high = 0;
   switch (type) {
   case DType::I8:
@@ -79,13 +122,19 @@ Value ax::import::quantize(Node &n, Value x, Value zero, DType type) {
 Value ax::import::dequantize(Node &n, Value x, Value scale, Value zero) {
   if (!scale)
     return {};
+  DType type = Emitter::typeOf(scale);
+  if (byteSize(type) < byteSize(DType::F32))
+    type = DType::F32;
+  if (x && isFloat(Emitter::typeOf(x))) {
+    Value y = n.b.cast(x, type);
+    if (Value shift = zeroOf(n, zero))
+      y = n.b.sub(y, n.b.cast(shift, type));
+    return n.b.mul(y, n.b.cast(scale, type));
+  }
   // In i32, where differences of 8- and 16-bit numbers are exact.
   Value y = n.b.cast(x, DType::I32);
   if (zero)
     y = n.b.sub(y, n.b.cast(zero, DType::I32));
-  DType type = Emitter::typeOf(scale);
-  if (byteSize(type) < byteSize(DType::F32))
-    type = DType::F32;
   return n.b.mul(n.b.cast(y, type), n.b.cast(scale, type));
 }
 
