@@ -49,14 +49,45 @@ struct Overlap : ax::impl::OverlapBase<Overlap> {
         flopsBefore[&op] = flops;
         flops += cost::contractionFlops(&op, mesh);
       }
-      for (CollectiveOpInterface collective : collectives)
-        if (Operation *user = firstUser(collective))
-          endLate(collective, user,
-                  flopsBefore.lookup(user) - flopsBefore.lookup(collective));
+      llvm::DenseMap<Operation *, Operation *> limits = limitsOf(collectives);
+      for (CollectiveOpInterface collective : collectives) {
+        Operation *place = firstUser(collective);
+        if (!place)
+          continue;
+        if (Operation *limit = limits.lookup(collective);
+            limit && limit->isBeforeInBlock(place))
+          place = limit;
+        endLate(collective, place,
+                flopsBefore.lookup(place) - flopsBefore.lookup(collective));
+      }
     });
   }
 
 private:
+  int64_t bytesOf(Value value) const {
+    return cost::localBytes(tensorType(value), mesh);
+  }
+
+  /// Before which operations those are waited for that reduce to less: until
+  /// then their operands hold memory, whole gradients of which a rank wants a
+  /// part. So two of them are on their way, and before the third starts the
+  /// first has ended.
+  llvm::DenseMap<Operation *, Operation *>
+  limitsOf(ArrayRef<CollectiveOpInterface> collectives) const {
+    constexpr size_t mostOnTheirWay = 2;
+    SmallVector<Operation *> shrinking;
+    for (Operation *op : collectives)
+      if (bytesOf(op->getResult(0)) < bytesOf(op->getOperand(0)))
+        shrinking.push_back(op);
+    llvm::sort(shrinking, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    llvm::DenseMap<Operation *, Operation *> limits;
+    for (size_t i = mostOnTheirWay; i < shrinking.size(); ++i)
+      limits[shrinking[i - mostOnTheirWay]] = shrinking[i];
+    return limits;
+  }
+
   /// What waits for `op`. A product does for what its epilogue reads.
   Operation *firstUser(Operation *op) {
     Operation *first = nullptr;
@@ -84,14 +115,11 @@ private:
   /// What grows by it, as a weight that is gathered does, needs memory from
   /// then on: it starts only as early as it takes, behind a contraction.
   void startEarly(CollectiveOpInterface op) {
-    auto bytes = [&](Value value) {
-      return cost::localBytes(tensorType(value), mesh);
-    };
     Operation *user = firstUser(op),
               *producer = op->getOperand(0).getDefiningOp();
     if (!user)
       return;
-    if (bytes(op->getResult(0)) <= bytes(op->getOperand(0))) {
+    if (bytesOf(op->getResult(0)) <= bytesOf(op->getOperand(0))) {
       move(op, producer ? std::next(producer->getIterator())
                         : op->getBlock()->begin());
       return;
@@ -116,12 +144,13 @@ private:
     move(op, place->getIterator());
   }
 
-  /// Puts the wait before the first user. With nothing to hide behind it stays
-  /// one operation.
-  static void endLate(CollectiveOpInterface op, Operation *user, double flops) {
+  /// Puts the wait before `place`. With nothing to hide behind it stays one
+  /// operation.
+  static void endLate(CollectiveOpInterface op, Operation *place,
+                      double flops) {
     if (flops == 0)
       return;
-    OpBuilder builder(user);
+    OpBuilder builder(place);
     op->setAttr("start", builder.getUnitAttr());
     Value result = op->getResult(0);
     auto wait =

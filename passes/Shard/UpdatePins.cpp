@@ -4,6 +4,7 @@
 #include "ShardAnalysis.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/MeshAxes.h"
+#include "ax/Dialect/Tensors.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -22,10 +23,6 @@ static bool isUpdate(Operation *op) {
   return markedAction(op) == Action::Update;
 }
 
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return tensorType(value).getShape();
-}
-
 /// What the backward pass gives to the update that makes `value`, and has its
 /// shape: the gradient.
 static Value gradientBehind(Value value) {
@@ -42,10 +39,25 @@ static Value gradientBehind(Value value) {
   return {};
 }
 
-/// What a gradient was widened from; null when it was not.
-static Value widenedFrom(Value gradient) {
-  auto cast = gradient.getDefiningOp<CastOp>();
-  return cast ? cast.getOperand() : Value();
+/// A use of a weight, as it is or rounded to what a product multiplies.
+struct WeightUse {
+  OpOperand *operand;
+  /// What rounds it; null where nothing does.
+  CastOp rounding;
+};
+
+static SmallVector<WeightUse> usesOf(LoadOp load) {
+  SmallVector<WeightUse> uses;
+  for (OpOperand &use : load.getResult().getUses()) {
+    auto cast = dyn_cast<CastOp>(use.getOwner());
+    if (!cast || !isNarrowFloat(elementType(cast.getResult()))) {
+      uses.push_back({&use, {}});
+      continue;
+    }
+    for (OpOperand &ofRounded : cast.getResult().getUses())
+      uses.push_back({&ofRounded, cast});
+  }
+  return uses;
 }
 
 /// All of its shape that the update makes of `gradient`, element by element,
@@ -165,15 +177,19 @@ void UpdatePinner::pin(const UpdatedWeight &weight) {
   // backward pass finds it.
   std::optional<Layout> used;
   SmallVector<OpOperand *> backward;
+  llvm::SetVector<Operation *> roundings;
   LoadOp load = weight.load;
-  for (OpOperand &use : load.getResult().getUses()) {
-    Action action = markedAction(use.getOwner());
+  for (const WeightUse &use : usesOf(load)) {
+    Operation *user = use.operand->getOwner();
+    if (use.rounding)
+      roundings.insert(use.rounding);
+    Action action = markedAction(user);
     if (action == Action::Backward)
-      backward.push_back(&use);
+      backward.push_back(use.operand);
     if (action != Action::Forward)
       continue;
     const Layout &wanted =
-        found.operand(numbers.lookup(use.getOwner()), use.getOperandNumber());
+        found.operand(numbers.lookup(user), use.operand->getOperandNumber());
     if (!used || partsOf(wanted) > partsOf(*used))
       used = wanted;
   }
@@ -186,13 +202,19 @@ void UpdatePinner::pin(const UpdatedWeight &weight) {
   Layout updated = stored;
   if (!data.empty())
     updated = splitOverData(stored, data).value_or(stored);
-  pinTensor(load, zero == 3 ? updated : stored, /*spreads=*/false);
+  const Layout &kept = zero == 3 ? updated : stored;
+  pinTensor(load, kept, /*spreads=*/false);
+  // Ranks give each other what is rounded, which is less.
+  for (Operation *rounding : roundings) {
+    pinOperand(rounding->getOpOperand(0), kept);
+    pinTensor(rounding->getResult(0), kept, /*spreads=*/false);
+  }
   // The backward pass computes it as before; it is summed to where it is
-  // needed. What is widened stays where it was made, to be summed as a wide
+  // needed. What is widened is so where it was made, to be summed as a wide
   // one.
-  Value narrow = widenedFrom(weight.gradient);
-  pinTensor(weight.gradient, narrow ? layoutOf(narrow) : updated,
-            /*spreads=*/false);
+  pinTensor(weight.gradient, updated, /*spreads=*/false);
+  if (auto widening = weight.gradient.getDefiningOp<CastOp>())
+    pinOperand(widening->getOpOperand(0), layoutOf(widening.getOperand()));
   for (Value update : updatesOf(weight.gradient)) {
     pinTensor(update, updated, /*spreads=*/true);
     // A norm is summed up where its parts are, however small they are.

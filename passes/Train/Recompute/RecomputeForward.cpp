@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Recompute.h"
 #include "ax/Cost/StageCost.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Local/Local.h"
 #include "ax/Passes/Passes.h"
 
@@ -22,14 +23,36 @@ using namespace ax;
 
 namespace {
 
+/// What gathers a weight that is in parts over `data` (ZeRO 3), and rounds it
+/// before: done again in every mode, since weights that are kept whole from the
+/// forward to the backward pass are what that is to avoid. So Rajbhandari et
+/// al., arXiv 1910.02054, section 7.2.2, count: half as much again is moved.
+void addWeightGathers(const Recompute &recompute, Recompute::Ops &again) {
+  for (Operation *op : recompute.getForward()) {
+    auto gather = dyn_cast<AllGatherOp>(op);
+    if (!gather || gather->getNumOperands() != 1)
+      continue;
+    auto isOverData = [](const sharding::SubAxis &part) {
+      return part.axis == meshAxis::data;
+    };
+    if (llvm::none_of(gather.getMovedAxes().resolve(getMesh(op)), isOverData))
+      continue;
+    auto rounding = op->getOperand(0).getDefiningOp<CastOp>();
+    Value stored = rounding ? rounding.getOperand() : op->getOperand(0);
+    if (!stored.getDefiningOp<LoadOp>())
+      continue;
+    again.insert(op);
+    if (rounding)
+      again.insert(rounding);
+  }
+}
+
 struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
   using RecomputeForwardBase::RecomputeForwardBase;
   RecomputeForward(const RecomputeForwardOptions &options, PredictPeak predict)
       : RecomputeForwardBase(options), predict(std::move(predict)) {}
 
   void runOnOperation() final {
-    if (mode.kind == RecomputeMode::None)
-      return;
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
       if (failed(run(program)))
@@ -43,10 +66,11 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     if (mode.kind == RecomputeMode::Budget)
       return fitBudget(program, recompute);
     Recompute::Ops again;
+    addWeightGathers(recompute, again);
     if (mode.kind == RecomputeMode::Matching) {
       if (failed(addMatching(program, recompute, again)))
         return failure();
-    } else {
+    } else if (mode.kind != RecomputeMode::None) {
       bool isFull = mode.kind == RecomputeMode::Full;
       for (size_t s = 0; s <= recompute.numSegments(); ++s)
         addSegment(recompute, s, isFull, again);
@@ -96,8 +120,6 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
   static FailureOr<int64_t>
   after(ProgramOp program, ArrayRef<Step> steps,
         llvm::function_ref<FailureOr<int64_t>(ProgramOp)> measure) {
-    if (steps.empty())
-      return measure(program);
     ProgramOp trial = program.clone();
     OpBuilder(program).insert(trial);
     take(trial, steps);
@@ -129,6 +151,7 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
   static void take(ProgramOp program, ArrayRef<Step> steps) {
     Recompute recompute(program);
     Recompute::Ops again;
+    addWeightGathers(recompute, again);
     for (auto [segment, isFull] : steps)
       addSegment(recompute, segment, isFull, again);
     recompute.keepLater(again);
@@ -139,8 +162,10 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     FailureOr<int64_t> none = peakAfter(program, {});
     if (failed(none))
       return failure();
-    if (*none <= mode.budget)
+    if (*none <= mode.budget) {
+      take(program, {});
       return success();
+    }
     SmallVector<Step> steps = orderSteps(recompute);
     // Generating code takes a second for a large model, and the estimate is off
     // by much the same however many steps are taken. So it says where to look.

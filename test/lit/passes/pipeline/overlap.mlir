@@ -47,6 +47,20 @@
 // CHECK-NEXT: %[[L:.*]] = ax.linear
 // CHECK-NEXT: ax.binary add %[[L]]
 // CHECK-NOT: ax.wait
+
+// Two of those whose operand is larger than their result are on their way.
+// CHECK-LABEL: @scatters
+// CHECK: %[[A:.*]] = ax.reduce_scatter %{{.*}} over {data} start :
+// CHECK: %[[B:.*]] = ax.reduce_scatter %{{.*}} over {data} start :
+// CHECK-NEXT: ax.linear
+// CHECK-NEXT: %[[WA:.*]] = ax.wait %[[A]] hides 16384
+// CHECK-NEXT: %[[C:.*]] = ax.reduce_scatter %{{.*}} over {data} start :
+// CHECK-NEXT: ax.linear
+// CHECK-NEXT: %[[WB:.*]] = ax.wait %[[B]] hides 16384
+// CHECK-NEXT: %[[D:.*]] = ax.reduce_scatter %{{.*}} over {data} :
+// CHECK-NEXT: ax.binary add %[[WA]], %[[WB]]
+// CHECK-NEXT: %[[WC:.*]] = ax.wait %[[C]] hides 8192
+// CHECK-NEXT: ax.binary add %[[WC]], %[[D]]
 #p = #ax.layout<[{}, {}], partial sum {data}>
 #r = #ax.layout<[{}, {}]>
 #d = #ax.layout<[{data}, {}]>
@@ -78,6 +92,20 @@ ax.plan @p version 1 {
       %5 = ax.linear %b, %b : tensor<16x16xf32, #r>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #r>
       %6 = ax.binary add %5, %4 : tensor<16x16xf32, #r>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #r>
       ax.yield %6 : tensor<16x16xf32, #r>
+    }
+    %4 = ax.stage @scatters on 0 (%a = %x : tensor<16x16xf32, #p>, %b = %y : tensor<16x16xf32, #r>) -> (tensor<16x16xf32, #d>) {
+      %5 = ax.linear %a, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %6 = ax.reduce_scatter %5 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #d>
+      %7 = ax.linear %5, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %8 = ax.reduce_scatter %7 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #d>
+      %9 = ax.linear %7, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %10 = ax.reduce_scatter %9 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #d>
+      %11 = ax.linear %9, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %12 = ax.reduce_scatter %11 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #d>
+      %13 = ax.binary add %6, %8 : tensor<16x16xf32, #d>, tensor<16x16xf32, #d> -> tensor<16x16xf32, #d>
+      %14 = ax.binary add %10, %12 : tensor<16x16xf32, #d>, tensor<16x16xf32, #d> -> tensor<16x16xf32, #d>
+      %15 = ax.binary add %13, %14 : tensor<16x16xf32, #d>, tensor<16x16xf32, #d> -> tensor<16x16xf32, #d>
+      ax.yield %15 : tensor<16x16xf32, #d>
     }
     ax.return
   }
