@@ -17,7 +17,7 @@
 namespace ax {
 
 /// Whether every element of `value` is `number`, but for the rounding of a
-/// float (relative 1e-6 in f32, 1e-3 in narrower types).
+/// float (relative 1e-6 in f32, 1e-2 in narrower types).
 bool isSplat(mlir::Value value, double number);
 bool isExactSplat(mlir::Value value, double number);
 

@@ -203,7 +203,7 @@ llvm::SmallVector<Value> Emitter::finishEmit(OpClass opClass,
 
 std::optional<WeightKind> Emitter::kindOf(const LoadedState &state) {
   const Weight &weight = state.weight;
-  if (state.kind || weight.type != DType::F32)
+  if (state.kind || !isFloat(weight.type))
     return state.kind;
   auto values = folder.bytesOf(weight);
   if (!values) {
@@ -211,7 +211,7 @@ std::optional<WeightKind> Emitter::kindOf(const LoadedState &state) {
     llvm::consumeError(values.takeError());
     return std::nullopt;
   }
-  return kindByValues(*values, weight.shape);
+  return kindByValues(weight.type, *values, weight.shape);
 }
 
 void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {

@@ -3,6 +3,7 @@
 
 #include "WeightKinds.h"
 
+#include "ax/Support/FloatConversion.h"
 #include "ax/Support/HostTensor.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -110,21 +111,36 @@ ArrayRef<int> ax::import::bufferInputs(llvm::StringRef name) {
 
 namespace {
 
-/// f32 at any alignment.
+/// f32, f16 or bf16 at any alignment.
 class Values {
 public:
-  Values(ArrayRef<uint8_t> bytes, ArrayRef<int64_t> shape)
-      : bytes(bytes), shape(shape) {}
+  Values(DType type, ArrayRef<uint8_t> bytes, ArrayRef<int64_t> shape)
+      : type(type), bytes(bytes), shape(shape) {}
 
   ArrayRef<int64_t> getShape() const { return shape; }
-  int64_t size() const { return bytes.size() / sizeof(float); }
+  int64_t size() const {
+    return static_cast<int64_t>(bytes.size()) / byteSize(type);
+  }
   double operator[](int64_t i) const {
     float x;
-    std::memcpy(&x, bytes.data() + i * sizeof(float), sizeof(float));
+    copyConverted(DType::F32, reinterpret_cast<uint8_t *>(&x), type,
+                  bytes.data() + i * byteSize(type), 1);
     return x;
+  }
+  /// By how much of itself a number may be off, having been rounded.
+  double getRounding() const {
+    return std::ldexp(1, type == DType::BF16  ? -9
+                         : type == DType::F16 ? -11
+                                              : -24);
+  }
+  bool areOneNumber() const {
+    size_t one = static_cast<size_t>(byteSize(type));
+    return bytes.size() > one && std::memcmp(bytes.data(), bytes.data() + one,
+                                             bytes.size() - one) == 0;
   }
 
 private:
+  DType type;
   ArrayRef<uint8_t> bytes;
   ArrayRef<int64_t> shape;
 };
@@ -146,12 +162,6 @@ struct Rows {
 
 } // namespace
 
-static bool isOneNumber(ArrayRef<uint8_t> bytes) {
-  constexpr size_t one = sizeof(float);
-  return bytes.size() > one &&
-         std::memcmp(bytes.data(), bytes.data() + one, bytes.size() - one) == 0;
-}
-
 static bool isClose(double a, double b, double tolerance) {
   return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
 }
@@ -162,6 +172,7 @@ static bool hasPairsOfSines(const Rows &rows) {
     return false;
   int64_t numRows = 0;
   bool differ = false;
+  double tolerance = 1e-3 + 2 * rows.values.getRounding();
   for (int64_t row = 0; row < rows.count; ++row) {
     double sum = 0;
     for (int64_t column = 0; column < rows.width; ++column) {
@@ -175,7 +186,7 @@ static bool hasPairsOfSines(const Rows &rows) {
     // A row of zeros is that of padding.
     if (sum == 0)
       continue;
-    if (!isClose(sum, static_cast<double>(rows.width) / 2, 1e-3))
+    if (!isClose(sum, static_cast<double>(rows.width) / 2, tolerance))
       return false;
     ++numRows;
   }
@@ -199,7 +210,8 @@ static std::optional<double> rangeOfSinusoid(const Rows &rows, int64_t column,
     square += x * x;
   }
   double factor = square > 0 ? product / square : 0;
-  double tolerance = 5e-3 * std::max(high, -low);
+  double tolerance =
+      (5e-3 + 4 * rows.values.getRounding()) * std::max(high, -low);
   for (int64_t row = 1; row + 1 < count; ++row)
     if (std::abs(rows.at(row - 1, column) + rows.at(row + 1, column) -
                  factor * rows.at(row, column)) > tolerance)
@@ -249,10 +261,14 @@ static bool isProgression(const Values &values) {
   double first = values[0], step = values[1] - first,
          largest = std::max(std::abs(first), std::abs(values[size - 1]));
   bool isArithmetic = true, isGeometric = first != 0;
+  double tolerance = 1e-5 + 4 * values.getRounding();
+  // Scales near 1, say, are one to within what they were rounded by.
+  if (std::abs(values[size - 1] - first) <= 32 * values.getRounding() * largest)
+    return false;
   for (int64_t i = 2; i < size && (isArithmetic || isGeometric); ++i) {
     double before = values[i - 1], x = values[i];
-    isArithmetic &= std::abs(x - before - step) <= 1e-5 * largest;
-    isGeometric &= isClose(x * first, before * (first + step), 1e-5);
+    isArithmetic &= std::abs(x - before - step) <= tolerance * largest;
+    isGeometric &= isClose(x * first, before * (first + step), tolerance);
   }
   return isArithmetic || isGeometric;
 }
@@ -308,12 +324,15 @@ static bool isRepeated(const Values &values) {
   return differ;
 }
 
-std::optional<WeightKind> ax::import::kindByValues(ArrayRef<uint8_t> bytes,
+std::optional<WeightKind> ax::import::kindByValues(DType type,
+                                                   ArrayRef<uint8_t> bytes,
                                                    ArrayRef<int64_t> shape) {
-  Values values(bytes, shape);
+  if (!canConvert(DType::F32, type))
+    return std::nullopt;
+  Values values(type, bytes, shape);
   // Each of the others would read all of it. Weights of zeros are those of
   // files that are holes, as large as those of a model.
-  if (isOneNumber(bytes))
+  if (values.areOneNumber())
     return isRowOfZeros(values) ? std::optional(WeightKind::ZeroRow)
                                 : std::nullopt;
   Rows rows(values);

@@ -9,6 +9,7 @@
 #define AX_LIB_IMPORT_WEIGHTKINDS_H
 
 #include "ax/Dialect/WeightKind.h"
+#include "ax/Support/DType.h"
 
 #include "llvm/ADT/ArrayRef.h"
 
@@ -41,8 +42,10 @@ llvm::ArrayRef<int> bufferInputs(llvm::StringRef name);
 
 /// What no training leaves: tables of sines, masks, grids, progressions, a row
 /// of zeros, one part several times. Most weights differ from these in their
-/// first elements. `values`: f32, as in the file.
-std::optional<WeightKind> kindByValues(llvm::ArrayRef<uint8_t> values,
+/// first elements. `values`: of f32, f16 or bf16, as in the file; nothing of
+/// other types.
+std::optional<WeightKind> kindByValues(DType type,
+                                       llvm::ArrayRef<uint8_t> values,
                                        llvm::ArrayRef<int64_t> shape);
 
 } // namespace ax::import

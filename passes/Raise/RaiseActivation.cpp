@@ -24,15 +24,28 @@ namespace {
 /// Coefficients of x^0 .. x^3.
 using Polynomial = std::array<double, 4>;
 
-bool isClose(double lhs, double rhs) {
-  return std::abs(lhs - rhs) <= 1e-5 * std::max(std::abs(rhs), 1e-3);
-}
-bool isClose(const Polynomial &lhs, const Polynomial &rhs) {
-  for (size_t i = 0; i < lhs.size(); ++i)
-    if (!isClose(lhs[i], rhs[i]))
-      return false;
-  return true;
-}
+/// Tells numbers of a model from those of a definition, as far as two of them
+/// that are multiplied are rounded to the type of the model's elements.
+class Closeness {
+public:
+  explicit Closeness(Type element)
+      : tolerance(element.isBF16()  ? 5e-3
+                  : element.isF16() ? 1.2e-3
+                                    : 1e-5) {}
+
+  bool operator()(double lhs, double rhs) const {
+    return std::abs(lhs - rhs) <= tolerance * std::max(std::abs(rhs), 1e-3);
+  }
+  bool operator()(const Polynomial &lhs, const Polynomial &rhs) const {
+    for (size_t i = 0; i < lhs.size(); ++i)
+      if (!(*this)(lhs[i], rhs[i]))
+        return false;
+    return true;
+  }
+
+private:
+  double tolerance;
+};
 
 std::optional<Polynomial> multiply(const Polynomial &lhs,
                                    const Polynomial &rhs) {
@@ -171,6 +184,7 @@ std::optional<Gate> matchGate(Value value) {
 /// What x (offset + factor f(p(x))) is.
 std::optional<UnaryKind> nameGated(Gate gate, double number,
                                    const Polynomial &inner) {
+  Closeness isClose(elementType(gate.function.getResult()));
   double offset = number * gate.offset, factor = number * gate.factor;
   const double rootHalf = std::sqrt(0.5);
   const double rootTwoByPi = std::sqrt(2 / std::acos(-1.0));

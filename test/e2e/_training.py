@@ -4,6 +4,7 @@ import json
 import struct
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
 
@@ -13,6 +14,9 @@ FC_NET = TRAINING / "fc_net" / "model.onnx"
 GPT = TRAINING / "gpt2_tied" / "model.onnx"
 DIGITS = ROOT / "examples" / "digits"
 LOSS = "--loss=cross_entropy(logits,labels)"
+# ONNX's and NumPy's.
+HALVES = {"bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+          "f16": (TensorProto.FLOAT16, np.float16)}
 
 
 def compiled(folder, *flags, model=FC_NET, shape="input=32x64", name="plan",
@@ -81,3 +85,29 @@ def small(path, nodes, weights, shape, opset=20):
     save(helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9),
         path)
+
+
+def narrowed(model, kind):
+    """The model with all its floats in `kind`, as it is exported where its
+    modules are."""
+    onnxType, numpyType = HALVES[kind]
+
+    def narrow(tensor):
+        if tensor.data_type == TensorProto.FLOAT:
+            array = numpy_helper.to_array(tensor).astype(numpyType)
+            tensor.CopyFrom(helper.make_tensor(
+                tensor.name, onnxType, array.shape, array.tobytes(), raw=True))
+
+    graph = model.graph
+    for tensor in graph.initializer:
+        narrow(tensor)
+    for value in [*graph.input, *graph.output, *graph.value_info]:
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = onnxType
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.name == "to" and attribute.i == TensorProto.FLOAT:
+                attribute.i = onnxType
+            if attribute.HasField("t"):
+                narrow(attribute.t)
+    return model

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from _onnx_text import model as textModel
-from _training import LOSS, close, losses, logged
+from _training import HALVES, LOSS, close, losses, logged, narrowed
 from cases import MODELS, ROOT, Failed, run, scratch, tool
 from train import states
 
@@ -39,10 +39,15 @@ def says(text, *wanted):
             raise Failed(f"expected: {each}\ngot: {text}")
 
 
-def parameters(model, exporter):
+def parameters(model, exporter, kind=None):
     names = set(json.loads((EXPORTS / "names.json").read_text())[model])
+    name = f"{model}.{exporter}"
     with scratch() as folder:
-        plan, text = compiled(folder, f"{model}.{exporter}")
+        if kind:
+            onnx.save(narrowed(onnx.load(EXPORTS / f"{name}.onnx"), kind),
+                      f"{folder}/{name}.onnx")
+            name = f"{folder}/{name}"
+        plan, text = compiled(folder, name)
         if exporter == "torchscript":
             names -= UNTOLD.get(model, set())
             names |= TAKEN_AS_BIAS.get(model, set())
@@ -351,6 +356,10 @@ def cases(every):
     for model in json.loads((EXPORTS / "names.json").read_text()):
         for exporter in ("dynamo", "torchscript"):
             yield f"parameters/{model}.{exporter}", parameters, model, exporter
+        # Tables, masks and positions are known again when they were rounded.
+        for kind in HALVES:
+            yield (f"parameters/{model}, {kind}", parameters, model,
+                   "torchscript", kind)
     yield ("reasons/positions", reasons, "positions",
            "2 tables of sines (pos_embed, cos)",
            "single numbers are constants, which nothing trains: scale")

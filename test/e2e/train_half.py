@@ -3,17 +3,15 @@
 import json
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
-from _training import LOSS, axrun, close, logged, losses, states
+from _training import (HALVES, LOSS, axrun, close, logged, losses, narrowed,
+                       states)
 from cases import TRAINING, Failed, run, scratch, tool
 
-TYPES = {"bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
-         "f16": (TensorProto.FLOAT16, np.float16)}
 LAYOUTS = {
     "fc_net": ["--dp=2 --zero=3", "--tp=2"],
     "convnet": ["--tp=2", "--micro-batches=2"],
@@ -23,32 +21,6 @@ LAYOUTS = {
     "llama": ["--tp=2 --sequence-parallel", "--dp=2 --zero=3 --recompute=full",
               "--dp=2 --zero=2 --micro-batches=2"],
 }
-
-
-def narrowed(model, kind):
-    """The model with all its floats in `kind`, as it is exported where its
-    modules are."""
-    onnxType, numpyType = TYPES[kind]
-
-    def narrow(tensor):
-        if tensor.data_type == TensorProto.FLOAT:
-            array = numpy_helper.to_array(tensor).astype(numpyType)
-            tensor.CopyFrom(helper.make_tensor(
-                tensor.name, onnxType, array.shape, array.tobytes(), raw=True))
-
-    graph = model.graph
-    for tensor in graph.initializer:
-        narrow(tensor)
-    for value in [*graph.input, *graph.output, *graph.value_info]:
-        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
-            value.type.tensor_type.elem_type = onnxType
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.name == "to" and attribute.i == TensorProto.FLOAT:
-                attribute.i = onnxType
-            if attribute.HasField("t"):
-                narrow(attribute.t)
-    return model
 
 
 def prepared(name, kind, folder):
@@ -107,7 +79,7 @@ def keepsDigits(kind):
                   onnx.load(f"{folder}/model.onnx").graph.initializer}
         moved = 0
         for name, weight in states(f"{folder}/w.safetensors"):
-            rounded = weight.astype(TYPES[kind][1]).astype(np.float32)
+            rounded = weight.astype(HALVES[kind][1]).astype(np.float32)
             if not np.abs(weight - before[name]).max() < 1e-2:
                 raise Failed(f"{name} begins with other numbers")
             moved += (weight != before[name]).sum() > 0 and \
@@ -188,9 +160,9 @@ def refused():
 
 def cases(every):
     for name in LAYOUTS:
-        for kind in TYPES:
+        for kind in HALVES:
             yield f"{name} {kind}", follows, name, kind
-    for kind in TYPES:
+    for kind in HALVES:
         yield f"digits of {kind}", keepsDigits, kind
         yield f"export {kind}", exported, kind
         yield f"compiled {kind}", compiled, kind

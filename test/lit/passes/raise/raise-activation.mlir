@@ -138,4 +138,42 @@ ax.program @near_misses(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<4x4
   %14 = ax.binary div %12, %13 : tensor<4x4xf32>, tensor<4x1xf32> -> tensor<4x4xf32>
   ax.return %4, %6, %9, %14 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// Numbers that were rounded to bf16 and f16, as exporters write them there; but
+// no others.
+// CHECK-LABEL: ax.program @narrow
+// CHECK: %[[A:.*]] = ax.unary gelu_tanh %arg0 : tensor<4xbf16>
+// CHECK: %[[B:.*]] = ax.unary gelu %arg1 : tensor<4xf16>
+// CHECK-NOT: gelu
+// CHECK: ax.return %[[A]], %[[B]]
+ax.program @narrow(%x: tensor<4xbf16>, %y: tensor<4xf16>) -> (tensor<4xbf16>, tensor<4xf16>, tensor<4xf16>) {
+  %half = ax.constant dense<0.5> : tensor<bf16> -> tensor<bf16>
+  %one = ax.constant dense<1.0> : tensor<bf16> -> tensor<bf16>
+  %cubic = ax.constant dense<4.467770e-02> : tensor<bf16> -> tensor<bf16>
+  %root = ax.constant dense<7.968750e-01> : tensor<bf16> -> tensor<bf16>
+  %0 = ax.binary mul %x, %half : tensor<4xbf16>, tensor<bf16> -> tensor<4xbf16>
+  %1 = ax.binary mul %x, %x : tensor<4xbf16>, tensor<4xbf16> -> tensor<4xbf16>
+  %2 = ax.binary mul %1, %x : tensor<4xbf16>, tensor<4xbf16> -> tensor<4xbf16>
+  %3 = ax.binary mul %2, %cubic : tensor<4xbf16>, tensor<bf16> -> tensor<4xbf16>
+  %4 = ax.binary add %x, %3 : tensor<4xbf16>, tensor<4xbf16> -> tensor<4xbf16>
+  %5 = ax.binary mul %4, %root : tensor<4xbf16>, tensor<bf16> -> tensor<4xbf16>
+  %6 = ax.unary tanh %5 : tensor<4xbf16> -> tensor<4xbf16>
+  %7 = ax.binary add %6, %one : tensor<4xbf16>, tensor<bf16> -> tensor<4xbf16>
+  %8 = ax.binary mul %0, %7 : tensor<4xbf16>, tensor<4xbf16> -> tensor<4xbf16>
+  %h = ax.constant dense<0.5> : tensor<f16> -> tensor<f16>
+  %o = ax.constant dense<1.0> : tensor<f16> -> tensor<f16>
+  %r = ax.constant dense<0.70703125> : tensor<f16> -> tensor<f16>
+  %s = ax.constant dense<0.71> : tensor<f16> -> tensor<f16>
+  %9 = ax.binary mul %y, %r : tensor<4xf16>, tensor<f16> -> tensor<4xf16>
+  %10 = ax.unary erf %9 : tensor<4xf16> -> tensor<4xf16>
+  %11 = ax.binary add %10, %o : tensor<4xf16>, tensor<f16> -> tensor<4xf16>
+  %12 = ax.binary mul %y, %11 : tensor<4xf16>, tensor<4xf16> -> tensor<4xf16>
+  %13 = ax.binary mul %12, %h : tensor<4xf16>, tensor<f16> -> tensor<4xf16>
+  %14 = ax.binary mul %y, %s : tensor<4xf16>, tensor<f16> -> tensor<4xf16>
+  %15 = ax.unary erf %14 : tensor<4xf16> -> tensor<4xf16>
+  %16 = ax.binary add %15, %o : tensor<4xf16>, tensor<f16> -> tensor<4xf16>
+  %17 = ax.binary mul %y, %16 : tensor<4xf16>, tensor<4xf16> -> tensor<4xf16>
+  %18 = ax.binary mul %17, %h : tensor<4xf16>, tensor<f16> -> tensor<4xf16>
+  ax.return %8, %13, %18 : tensor<4xbf16>, tensor<4xf16>, tensor<4xf16>
+}
 }
