@@ -193,6 +193,9 @@ public:
   Value compare(CompareKind kind, Value lhs, Value rhs);
   Value select(Value condition, Value onTrue, Value onFalse);
   Value cast(Value x, DType type);
+  /// `x` as `type`, which has each of its elements: cast back to its own type
+  /// it is `x` again.
+  Value castExactly(Value x, DType type);
   /// Returns x in the type in which it is added up.
   Value wide(Value x) { return x ? cast(x, sumType(typeOf(x))) : x; }
   /// Random ops of one id drop the same elements, of different ids others.
@@ -324,6 +327,8 @@ private:
   llvm::StringMap<Value> loads;
   std::vector<MaxResults> allMaxResults;
   llvm::DenseMap<Value, Bound> bounds;
+  /// What values were narrowed from that have the same elements.
+  llvm::DenseMap<Value, Value> exact;
   /// Operations of this node that depend on none of its inputs.
   llvm::DenseSet<mlir::Operation *> own;
   bool dropsBounds = false;

@@ -94,8 +94,17 @@ Value Emitter::rootOfSquares(Value sum) {
 Value Emitter::cast(Value x, DType type) {
   if (!x || typeOf(x) == type)
     return x;
+  if (Value wide = exact.lookup(x); wide && typeOf(wide) == type)
+    return wide;
   return first(emit<CastOp>(
       OpClass::Elementwise, {x}, [](auto &) {}, tensorType(type, shapeOf(x))));
+}
+
+Value Emitter::castExactly(Value x, DType type) {
+  Value narrow = cast(x, type);
+  if (narrow && narrow != x)
+    exact[narrow] = x;
+  return narrow;
 }
 
 DType Emitter::sumType(DType type) {

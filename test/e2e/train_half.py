@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models of bf16 and f16 train, with weights that are kept in f32."""
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -36,16 +37,16 @@ def prepared(name, kind, folder):
     return ["--shape", f"input={shape}"]
 
 
-def trained(name, kind, folder, shape, layout, *flags):
+def trained(name, kind, folder, shape, layout, *flags, **options):
     """The log of the reference's steps."""
     Path(f"{folder}/log").unlink(missing_ok=True)
     wanted = json.loads((TRAINING / name / "reference.json").read_text())
-    options = wanted["optimizers"]["adamw"]["options"]
+    optimizer = wanted["optimizers"]["adamw"]["options"]
     run(tool("axopt"), f"{folder}/model.onnx", "--train", LOSS, "--clip-norm=1",
-        f"--optimizer={options}", *shape, *layout.split(), "--quiet", "-o",
+        f"--optimizer={optimizer}", *shape, *layout.split(), "--quiet", "-o",
         f"{folder}/plan.mlir")
     axrun(f"{folder}/plan.mlir", "--data", f"{folder}/data.npz", "--steps=20",
-          "--no-shuffle", "--log", f"{folder}/log", *flags)
+          "--no-shuffle", "--log", f"{folder}/log", *flags, **options)
     return logged(f"{folder}/log")
 
 
@@ -146,6 +147,21 @@ def compiled(kind):
             raise Failed("it trains otherwise")
 
 
+def onCards(name, kind):
+    """On a simulated card as on processors."""
+    cards = os.environ | {
+        "AXRUN_CUDA_PATH": str(Path(tool("axrun")).parents[1] / "test/simgpu"),
+        "AXRUN_CUDA_ALGORITHMS": "1", "SIMGPU_CAPABILITY": "90",
+        "AXRUN_TARGET": "sm_90+cudnn+sim"}
+    with scratch() as folder:
+        shape = prepared(name, kind, folder)
+        wanted = trained(name, kind, folder, shape, "")
+        found = trained(name, kind, folder, shape, "", "--device=cuda",
+                        "--no-host-fallback", env=cards)
+        close([step["loss"] for step in found],
+              [step["loss"] for step in wanted], 5e-3, "losses")
+
+
 def refused():
     """What f16 does not have is not rounded to infinity."""
     with scratch() as folder:
@@ -166,4 +182,5 @@ def cases(every):
         yield f"digits of {kind}", keepsDigits, kind
         yield f"export {kind}", exported, kind
         yield f"compiled {kind}", compiled, kind
+        yield f"cards {kind}", onCards, "llama", kind
     yield "too large", refused

@@ -43,8 +43,9 @@ static Value floatsOfFourBits(Emitter &b, Value bits) {
   };
   Value size = b.add(b.mul(b.add(number, beyond(4)), 0.5), beyond(6));
   Value isNegative = b.compare(CompareKind::gt, bits, b.like(bits, 7));
-  return b.cast(b.select(isNegative, b.unary(UnaryKind::neg, size), size),
-                DType::F8E4M3FN);
+  return b.castExactly(
+      b.select(isNegative, b.unary(UnaryKind::neg, size), size),
+      DType::F8E4M3FN);
 }
 
 Value ax::import::unpackFourBits(Emitter &b, Value bytes,
