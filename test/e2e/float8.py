@@ -9,9 +9,10 @@ import re
 from pathlib import Path
 
 import numpy as np
+import onnx
 from onnx import helper
 
-from _training import axrun, logged, losses, small
+from _training import HALVES, axrun, logged, losses, narrowed, small
 from cases import TRAINING, Failed, run, scratch, tool
 
 LAYOUTS = ["--dp=2", "--tp=2", "--micro-batches=2", "--pp=2 --micro-batches=2",
@@ -27,8 +28,12 @@ class Model:
     """One of test/data/training with data of many steps: its own, again and
     again."""
 
-    def __init__(self, folder, name, steps):
+    def __init__(self, folder, name, steps, kind=None):
         self.folder, self.graph = folder, TRAINING / name / "model.onnx"
+        if kind:
+            onnx.save(narrowed(onnx.load(self.graph), kind),
+                      f"{folder}/model.onnx")
+            self.graph = f"{folder}/model.onnx"
         with np.load(TRAINING / name / "data.npz") as data:
             arrays = {key: array.reshape((-1, *array.shape[2:]))
                       for key, array in data.items()}
@@ -68,13 +73,13 @@ class Model:
             not name.endswith((".input", ".gradient")) for name in scaled)
 
 
-def alike(name, steps, layouts):
+def alike(name, steps, layouts, kind=None):
     """The last losses within 2 % of bf16's, and of one rank's on all layouts;
     the first within what rounding to three bits makes of another order of
     sums."""
     with scratch() as folder:
-        model = Model(folder, name, steps)
-        narrow = model.train(steps, "--precision=bf16")
+        model = Model(folder, name, steps, kind)
+        narrow = model.train(steps, *([] if kind else ["--precision=bf16"]))
         alone = model.train(steps, "--precision=fp8")
         if np.array_equal(alone, narrow):
             raise Failed("fp8 changes nothing")
@@ -276,6 +281,9 @@ def cases(every):
     steps, layouts = (200, LAYOUTS + MORE) if every else (20, LAYOUTS)
     for name in MODELS:
         yield f"{name} {steps} steps", alike, name, steps, layouts
+        for kind in HALVES:
+            yield (f"{name} of {kind} {steps} steps", alike, name, steps,
+                   layouts[:None if every else 2], kind)
     for name, layout in [("gpt2_tied", ""), ("llama", ""),
                          ("gpt2_tied", "--dp=2 --zero=3"), ("llama", "--tp=2")
                          ] + every * [

@@ -29,11 +29,28 @@ namespace ax {
 using namespace mlir;
 using namespace ax;
 
-/// What it is a view of, element for element.
+/// Whether `op` rounds a weight of f32 for a model of narrow floats.
+static bool isRounding(Operation *op) {
+  auto cast = dyn_cast<CastOp>(op);
+  return cast && isNarrowFloat(elementType(cast.getResult())) &&
+         cast.getOperand().getDefiningOp<LoadOp>() &&
+         elementType(cast.getOperand()).isF32();
+}
+
+/// What it is a view of, element for element, or, a weight, was rounded from.
 static Value rootOf(Value value) {
-  while (isa_and_nonnull<ReshapeOp, TransposeOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ReshapeOp, TransposeOp>(op) && !isRounding(op))
+      break;
+    value = op->getOperand(0);
+  }
   return value;
+}
+
+/// Whether a product gives the type, of which its factors have more digits than
+/// eight bits.
+static bool isWide(Type element) {
+  return element.isF32() || element.isBF16() || element.isF16();
 }
 
 /// Tensor cores take factors whose dimensions are multiples of it; a gradient
@@ -91,6 +108,8 @@ private:
   /// By the name of the node.
   llvm::MapVector<StringRef, Layer> layers;
   llvm::MapVector<Value, Scaled> scaled;
+  /// Casts of what products give, and what that was before it was rounded.
+  SmallVector<std::pair<CastOp, Value>> widened;
   /// What a value is rounded to.
   llvm::DenseMap<Value, Value> known;
   FloatType forward = Float8E4M3FNType::get(plan.getContext()),
@@ -122,7 +141,7 @@ LogicalResult Float8Setter::choose() {
     // Gradients are found by the name.
     StringRef node = getNodeName(linear);
     if (markedAction(linear) != Action::Forward || node.empty() ||
-        !elementType(linear.getX()).isF32() ||
+        !isWide(elementType(linear.getX())) ||
         !recipe.contains(getNodeNames(linear)))
       continue;
     if (fits(linear))
@@ -132,8 +151,7 @@ LogicalResult Float8Setter::choose() {
       unfit.push_back(node.str());
   }
   if (!unfit.empty())
-    plan.emitRemark("in bf16, not fp8, as not all dimensions are multiples of "
-                    "16: ")
+    plan.emitRemark("not in fp8, as not all dimensions are multiples of 16: ")
         << joinFirst(unfit);
   return success();
 }
@@ -177,8 +195,9 @@ void Float8Setter::addScaled(Value root, FloatType type, Operation *user,
   if (Operation *maker = root.getDefiningOp())
     atRoot.setInsertionPointAfter(maker);
   TensorBuilder ofRoot(user->getLoc(), atRoot);
-  known[root] = ofRoot.cast(ofRoot.mul(root, made.scale), type);
-  made.amax = amaxOf(ofRoot, root);
+  Value wide = ofRoot.wide(root);
+  known[root] = ofRoot.cast(ofRoot.mul(wide, made.scale), type);
+  made.amax = amaxOf(ofRoot, wide);
   scaled.insert({root, std::move(made)});
 }
 
@@ -193,6 +212,8 @@ Value Float8Setter::rounded(Value value, FloatType type, Operation *user,
   }
   Operation *op = value.getDefiningOp();
   Value inner = rounded(op->getOperand(0), type, user, of);
+  if (isRounding(op))
+    return known[value] = inner;
   Operation *made = OpBuilder(op).clone(*op);
   made->setOperand(0, inner);
   made->getResult(0).setType(tensorType(value).clone(type));
@@ -215,15 +236,23 @@ void Float8Setter::setProduct(Operation *product, FloatType left,
     Value one = scaled.find(root)->second.inverse;
     inverse = inverse ? t.mul(inverse, one) : one;
   }
-  Value result = product->getResult(0), exact = t.mul(result, inverse);
-  result.replaceAllUsesExcept(exact, exact.getDefiningOp());
+  Value result = product->getResult(0);
+  RankedTensorType wanted = tensorType(result);
+  result.setType(wanted.clone(t.b.getF32Type()));
+  Value exact = t.mul(result, inverse);
+  for (Operation *user : result.getUsers())
+    if (auto cast = dyn_cast<CastOp>(user);
+        cast && cast.getType() == exact.getType())
+      widened.emplace_back(cast, exact);
+  Value rounded = t.cast(exact, wanted.getElementType());
+  result.replaceAllUsesExcept(rounded, exact.getDefiningOp());
 }
 
 /// Products of the backward pass are called as their Linear, and have one of
 /// its factors.
 void Float8Setter::setGradient(Operation *product) {
   auto found = layers.find(getNodeName(product));
-  if (found == layers.end() || !elementType(product->getResult(0)).isF32())
+  if (found == layers.end() || !isWide(elementType(product->getResult(0))))
     return;
   const Layer &of = found->second;
   Value left = rootOf(product->getOperand(0)),
@@ -262,6 +291,11 @@ LogicalResult Float8Setter::run() {
   for (Operation *product : gradients)
     setGradient(product);
   storeAll();
+  // What the model widens is not rounded before.
+  for (auto [cast, exact] : widened) {
+    cast.getResult().replaceAllUsesWith(exact);
+    cast.erase();
+  }
   return success(isSound);
 }
 

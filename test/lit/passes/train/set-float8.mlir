@@ -6,7 +6,7 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-float8{type=fp8(include=fc|gc)}))' 2>&1 | FileCheck %s --check-prefix=PATTERN
 
 // NONE-NOT: f8E
-// UNFIT: remark: in bf16, not fp8, as not all dimensions are multiples of 16: small
+// UNFIT: remark: not in fp8, as not all dimensions are multiples of 16: small
 // PATTERN: error: --precision=fp8(include=fc|gc): no Linear is called 'gc'
 
 // One state for each of x, w and dy; each is rounded once, times its scale; a
@@ -53,6 +53,18 @@
 // LAST-NOT: f8E5M2
 // LAST: %[[STEP:.*]] = ax.load @optimizer.step
 // LAST: ax.binary floor_mod %[[STEP]]
+// A model of bf16: weights are rounded from what is kept in f32, and results
+// are, but those that the model widens, to its type.
+// CHECK-LABEL: ax.program @half
+// CHECK: %[[HW:.*]] = ax.load @w : tensor<32x16xf32>
+// CHECK: %[[HS:.*]] = ax.binary mul %[[HW]], %{{.*}} : tensor<32x16xf32>, tensor<f32> -> tensor<32x16xf32>
+// CHECK: %[[HW8:.*]] = ax.cast %[[HS]] : tensor<32x16xf32> -> tensor<32x16xf8E4M3FN>
+// CHECK: %[[HY:.*]] = ax.linear %{{.*}}, %[[HW8]] {node = "fc"} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E4M3FN> -> tensor<32x16xf32>
+// CHECK: %[[HE:.*]] = ax.binary mul %[[HY]], %{{.*}} : tensor<32x16xf32>, tensor<f32>
+// CHECK: ax.cast %[[HE]] : tensor<32x16xf32> -> tensor<32x16xbf16>
+// CHECK: %[[HD:.*]] = ax.dot %{{.*}} {ax.action = "B", node = "fc"} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E5M2> -> tensor<32x16xf32>
+// CHECK: %[[HG:.*]] = ax.binary mul %[[HD]], %{{.*}}
+// CHECK: ax.return %{{.*}}, %[[HG]]
 ax.plan @p version 3 {
   ax.state @w : tensor<32x16xf32> from "w" offset 0 length 2048 {trainable}
   ax.state @v : tensor<16x8xf32> from "w" offset 2048 length 512 {trainable}
@@ -72,5 +84,13 @@ ax.plan @p version 3 {
     %w = ax.load @w : tensor<32x16xf32>
     %y = ax.linear %x, %w {node = "fc"} : tensor<32x32xf32>, tensor<32x16xf32> -> tensor<32x16xf32>
     ax.return %y : tensor<32x16xf32>
+  }
+  ax.program @half(%x: tensor<32x32xbf16> {ax.name = "x"}, %dy: tensor<32x16xbf16> {ax.name = "dy"}) -> (tensor<32x16xbf16> {ax.name = "y"}, tensor<32x16xf32> {ax.name = "dw"}) {
+    %m = ax.load @w : tensor<32x16xf32>
+    %w = ax.cast %m : tensor<32x16xf32> -> tensor<32x16xbf16>
+    %y = ax.linear %x, %w {node = "fc"} : tensor<32x32xbf16>, tensor<32x16xbf16> -> tensor<32x16xbf16>
+    %d = ax.dot %x, %dy batch [] x [] contract [0] x [0] {ax.action = "B", node = "fc"} : tensor<32x32xbf16>, tensor<32x16xbf16> -> tensor<32x16xbf16>
+    %g = ax.cast %d {ax.action = "B"} : tensor<32x16xbf16> -> tensor<32x16xf32>
+    ax.return %y, %g : tensor<32x16xbf16>, tensor<32x16xf32>
   }
 }
