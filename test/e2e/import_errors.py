@@ -398,9 +398,9 @@ UNSUPPORTED = {
             "a transform of 4099 points, of which 4099 is prime"),
     "DFT of too many": ("float[1,16777259,1] x", "y = DFT(x)", "",
                         "a transform of 16777259 points"),
-    "QuantizeLinear": ("float[4] x", "z = QuantizeLinear<output_dtype=17>(x, s)"
+    "QuantizeLinear": ("float[4] x", "z = QuantizeLinear<output_dtype=18>(x, s)"
                        "\ny = Cast<to=1>(z)", "float s = {1}",
-                       "element type FLOAT8E4M3FN is not supported"),
+                       "element type FLOAT8E4M3FNUZ is not supported"),
     "Loop of data": ("float[2] x", "y = Loop(n, , x) <body = b "
                      "(int64 i, bool k, float[2] a) => (bool d, float[2] e) "
                      "{ s = ReduceSum<keepdims=0>(a)\n d = Cast<to=9>(s)\n "
