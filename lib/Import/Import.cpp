@@ -133,7 +133,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
     Value loaded = b.load(name, weight);
     if (auto kind = model.kinds.find(name); kind != model.kinds.end())
       b.setKind(loaded, kind->second);
-    else if (isFloat(weight.type) &&
+    else if (isFloat(weight.type) && !isFloat8(weight.type) &&
              model.roles.quantised.count(stateName(name)))
       b.setKind(loaded, WeightKind::Statistic);
     scope.entries[name] = Entry(

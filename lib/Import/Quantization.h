@@ -29,8 +29,9 @@ Value spreadOver(Node &n, Value parameter, Value x, int64_t along);
 int64_t rowsOf(Value x);
 int64_t columnsOf(Value x);
 
-/// An integer operand of a product, its zero point taken off, in i32. A vector
-/// of zero points belongs to dimension `along`.
+/// An operand of a product, its zero point taken off, in i32, or in f32 where
+/// it has floats of eight bits. A vector of zero points belongs to dimension
+/// `along`.
 Value centred(Node &n, int input, int zeroInput,
               llvm::function_ref<int64_t(Value)> along);
 

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ax/Cost/StageCost.h"
+#include "ax/Dialect/Actions.h"
 #include "ax/Passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -68,16 +69,16 @@ private:
     return cost::localBytes(tensorType(value), mesh);
   }
 
-  /// Before which operations those are waited for that reduce to less: until
-  /// then their operands hold memory, whole gradients of which a rank wants a
-  /// part. So two of them are on their way, and before the third starts the
-  /// first has ended.
+  /// Before which operations gradients are waited for that are reduced to less:
+  /// until then they hold memory as a whole, and a rank wants a part. So two of
+  /// them are on their way, and before the third starts the first has ended.
   llvm::DenseMap<Operation *, Operation *>
-  limitsOf(ArrayRef<CollectiveOpInterface> collectives) const {
+  limitsOf(ArrayRef<CollectiveOpInterface> collectives) {
     constexpr size_t mostOnTheirWay = 2;
     SmallVector<Operation *> shrinking;
     for (Operation *op : collectives)
-      if (bytesOf(op->getResult(0)) < bytesOf(op->getOperand(0)))
+      if (bytesOf(op->getResult(0)) < bytesOf(op->getOperand(0)) &&
+          isForUpdate(op))
         shrinking.push_back(op);
     llvm::sort(shrinking, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
@@ -86,6 +87,14 @@ private:
     for (size_t i = mostOnTheirWay; i < shrinking.size(); ++i)
       limits[shrinking[i - mostOnTheirWay]] = shrinking[i];
     return limits;
+  }
+
+  /// Whether nothing of this micro-batch waits for it: the update does, or what
+  /// adds up those of all.
+  bool isForUpdate(Operation *op) {
+    Operation *user = firstUser(op);
+    return !user || user->hasTrait<OpTrait::IsTerminator>() ||
+           isa<AllReduceOp>(user) || markedAction(user) == Action::Update;
   }
 
   /// What waits for `op`. A product does for what its epilogue reads.

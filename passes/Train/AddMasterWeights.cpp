@@ -60,6 +60,18 @@ struct AddMasterWeights : ax::impl::AddMasterWeightsBase<AddMasterWeights> {
     plan.needVersion(PlanOp::fileTypeVersion);
   }
 
+  static void roundBehind(GatherOp lookup) {
+    Value found = lookup.getResult();
+    RankedTensorType narrow = tensorType(found);
+    OpBuilder builder(lookup->getContext());
+    builder.setInsertionPointAfter(lookup);
+    found.setType(narrow.clone(builder.getF32Type()));
+    auto rounded = CastOp::create(builder, lookup.getLoc(), narrow, found);
+    if (Attribute stage = lookup->getAttr(kStage))
+      rounded->setAttr(kStage, stage);
+    found.replaceAllUsesExcept(rounded, rounded);
+  }
+
   /// Gives who reads the load what they did read.
   static void round(LoadOp load, RankedTensorType wide) {
     Type narrow = load.getType();
@@ -74,6 +86,12 @@ struct AddMasterWeights : ax::impl::AddMasterWeightsBase<AddMasterWeights> {
         continue;
       }
       OpBuilder builder(user);
+      // Of a table only what is looked up is rounded, and has a gradient.
+      if (auto lookup = dyn_cast<GatherOp>(user);
+          lookup && use.getOperandNumber() == 0) {
+        roundBehind(lookup);
+        continue;
+      }
       auto rounded = CastOp::create(builder, load.getLoc(), narrow, master);
       if (Attribute stage = user->getAttr(kStage))
         rounded->setAttr(kStage, stage);

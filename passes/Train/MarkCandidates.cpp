@@ -21,7 +21,8 @@ static bool mayBeTrained(const WeightChoice &choice) {
   StateOp state = choice.state;
   if (choice.isTrained || choice.isByFlags)
     return choice.isTrained;
-  if (!isa<FloatType>(state.getTensorType().getElementType()))
+  Type element = state.getTensorType().getElementType();
+  if (!isa<FloatType>(element) || isFloat8(element))
     return false;
   switch (choice.kind.value_or(WeightKind::Parameter)) {
   case WeightKind::Buffer:

@@ -337,7 +337,8 @@ ax::chooseTrainable(PlanOp plan, ArrayRef<std::string> trainable,
                      ? "parameters, as the file says"
                      : "by what is done with them";
     if (!trainable.empty()) {
-      choice.isTrained = matchesAny(trainable, name, matched);
+      choice.isTrained = matchesAny(trainable, name, matched) &&
+                         !isFloat8(state.getTensorType().getElementType());
       choice.why = "by --trainable";
     }
     if (matchesAny(frozen, name, matched)) {

@@ -56,8 +56,9 @@ def states(path):
         data = file.read()
     size, = struct.unpack("<Q", data[:8])
     for name, entry in json.loads(data[8:8 + size]).items():
-        begin, end = (8 + size + at for at in entry["data_offsets"])
-        if entry["dtype"] == "F32":
+        # There is more in it than tensors.
+        if entry.get("dtype") == "F32":
+            begin, end = (8 + size + at for at in entry["data_offsets"])
             yield name, np.frombuffer(data[begin:end], np.float32).reshape(
                 entry["shape"])
 

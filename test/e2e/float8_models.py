@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from _contrib import byOnnxruntime
-from _training import axrun, losses
+from _training import axrun, losses, states
 from cases import Failed, run, scratch, tool
 
 E4M3 = TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn
@@ -148,6 +148,68 @@ def onCards(**options):
                     raise Failed("\n".join(listed))
 
 
+def gradients(kind):
+    """They go straight through what is rounded, however small they are, and
+    keep their digits."""
+    random = np.random.default_rng(0)
+    x, t = random.standard_normal((2, 16, 16)).astype(np.float32)
+    w, v = random.standard_normal((2, 16, 16)).astype(np.float32)
+    v *= np.float32(1e-5)
+    scale = np.float32(0.02)
+    net = Net(activations=kind)
+    net.add("MatMul", ["x", net.constant("w", w)], "h")
+    net.add("MatMul", [net.quantised("h", scale), net.constant("v", v)], "y")
+    value = helper.make_tensor_value_info
+    for values, name in (net.graph.input, "x"), (net.graph.output, "y"):
+        values.append(value(name, TensorProto.FLOAT, [16, 16]))
+    with scratch() as folder:
+        onnx.save(helper.make_model(net.graph, ir_version=10, opset_imports=[
+            helper.make_opsetid("", 21)]), f"{folder}/model.onnx")
+        np.savez(f"{folder}/data.npz", x=x, t=t)
+        run(tool("axopt"), f"{folder}/model.onnx", "--train",
+            "--loss=mse(y,t)", "--optimizer=sgd(lr=1e4)", "--frozen=v",
+            "-o", f"{folder}/plan.mlir")
+        axrun(f"{folder}/plan.mlir", "--data", f"{folder}/data.npz",
+              "--steps=1", "--save-weights", f"{folder}/w.safetensors")
+        found = dict(states(f"{folder}/w.safetensors"))["w"] - w
+    rounded = (x @ w / scale).astype(kind[1]).astype(np.float32) * scale
+    error = 2 * (rounded @ v - t) / t.size
+    wanted = -1e4 * x.T @ (error @ v.T)
+    if not np.abs(found - wanted).max() <= 1e-3 * np.abs(wanted).max():
+        raise Failed(f"{found}, expected {wanted}")
+
+
+def product():
+    """QLinearMatMul of floats."""
+    random = np.random.default_rng(0)
+    a, b = ((random.standard_normal((16, 16)) * 4).astype(E4M3[1])
+            for _ in range(2))
+    net = Net()
+    one = net.constant("s", np.array(0.5))
+    zero = net.narrow("z", E4M3, np.zeros(()))
+    net.add("QLinearMatMul", [net.narrow("a", E4M3, a), one, zero,
+                              net.narrow("b", E4M3, b), one, zero, one, zero],
+            "q")
+    net.add("DequantizeLinear", ["q", one], "d")
+    net.add("Add", ["d", "x"], "y")
+    value = helper.make_tensor_value_info
+    for values, name in (net.graph.input, "x"), (net.graph.output, "y"):
+        values.append(value(name, TensorProto.FLOAT, [16, 16]))
+    with scratch() as folder:
+        onnx.save(helper.make_model(net.graph, ir_version=10, opset_imports=[
+            helper.make_opsetid("", 21)]), f"{folder}/model.onnx")
+        np.save(f"{folder}/x.npy", np.zeros((16, 16), np.float32))
+        run(tool("axopt"), f"{folder}/model.onnx", "--quiet", "-o",
+            f"{folder}/plan.mlir")
+        axrun(f"{folder}/plan.mlir", "--input", f"x={folder}/x.npy",
+              "--output", f"{folder}/y.npy")
+        found = np.load(f"{folder}/y.npy")
+    wanted = np.clip(a.astype(np.float32) @ b.astype(np.float32) * 0.5,
+                     -448, 448).astype(E4M3[1]).astype(np.float32) * 0.5
+    if not np.array_equal(found, wanted):
+        raise Failed(f"{found}, expected {wanted}")
+
+
 def adapters():
     """What has eight bits stays, and what is beside it trains."""
     net = Net()
@@ -188,3 +250,6 @@ def cases(every):
     yield "cards, E5M2", lambda: onCards(activations=E5M2)
     yield "cards, f16", lambda: onCards(half=True)
     yield "adapters", adapters
+    yield "gradients through E4M3", gradients, E4M3
+    yield "gradients through E5M2", gradients, E5M2
+    yield "QLinearMatMul", product

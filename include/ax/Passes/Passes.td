@@ -196,7 +196,7 @@ def AddLoss : Pass<"ax-add-loss"> {
       every element counts.
     - `graph(OUTPUT,mean|sum)`: a loss that the model computes, taken as it is.
 
-    With `scaled`, or with trained weights that the model has in f16, the sum to
+    With `scaled`, or where anything of f16 depends on a trained weight, the sum to
     differentiate has the role `scaled_loss_sum`: times the loss scale, which the
     state `optimizer.loss_scale` is the exponent of.
   }];

@@ -17,12 +17,17 @@
 namespace ax {
 
 /// Whether elements of type `given` can be taken as `wanted`: what is of that
-/// type, bf16 and f16 as f32, which loses nothing, and f32 rounded to one of
-/// these.
+/// type, and f32, bf16 and f16 as each other, rounded where that has fewer
+/// digits.
 bool canConvert(DType wanted, DType given);
 
-/// Puts `count` elements at `from` into `to`, converted if they have to be.
-/// Neither need be aligned.
+/// Whether finite numbers of a tensor would be infinite as `wanted`, which only
+/// f16 makes them.
+bool isBeyond(DType wanted, const HostTensor &tensor);
+
+/// Puts `count` elements at `from` into `to`, converted if they have to be:
+/// bf16 has its largest number for what f32 has above that. Neither need be
+/// aligned.
 void copyConverted(DType wanted, uint8_t *to, DType given, const uint8_t *from,
                    int64_t count);
 

@@ -122,9 +122,13 @@ static LogicalResult select(SelectOp op, GradientBuilder &g) {
   return success();
 }
 
+/// What was rounded to eight bits has the gradient of what it stands for, which
+/// those bits would lose: it is f32.
 static LogicalResult cast(CastOp op, GradientBuilder &g) {
-  g.give(op.getOperandMutable(),
-         [&] { return g.cast(g.ofResult(), elementType(op.getOperand())); });
+  Type type = elementType(op.getOperand());
+  if (isFloat8(type))
+    type = g.b.getF32Type();
+  g.give(op.getOperandMutable(), [&] { return g.cast(g.ofResult(), type); });
   return success();
 }
 

@@ -211,10 +211,11 @@ Value ax::import::centred(Node &n, int input, int zeroInput,
   Value x = n.in(input), zero = n.optional(zeroInput);
   if (!x)
     return {};
-  Value y = n.b.cast(x, DType::I32);
+  DType type = isFloat(Emitter::typeOf(x)) ? DType::F32 : DType::I32;
+  Value y = n.b.cast(x, type);
   if (!zero)
     return y;
-  return n.b.sub(y, n.b.cast(spreadOver(n, zero, x, along(x)), DType::I32));
+  return n.b.sub(y, n.b.cast(spreadOver(n, zero, x, along(x)), type));
 }
 
 static int64_t channelsOf(Value) { return 1; }

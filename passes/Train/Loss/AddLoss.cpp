@@ -17,6 +17,7 @@
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace ax {
@@ -393,13 +394,26 @@ struct AddLoss : ax::impl::AddLossBase<AddLoss> {
   llvm::Error add(ProgramOp program) {
     auto plan = program->getParentOfType<PlanOp>();
     plan.needVersion(PlanOp::rolesVersion);
-    return LossAdder(program, loss, scaled || hasGradientsOfF16(plan)).run();
+    return LossAdder(program, loss, scaled || hasGradientsOfF16(program)).run();
   }
 
-  static bool hasGradientsOfF16(PlanOp plan) {
-    return llvm::any_of(plan.getBody().getOps<StateOp>(), [](StateOp state) {
-      return state.getTrainable() && state.getElementTypeInFile().isF16();
-    });
+  /// Whether anything of f16 depends on a weight that is trained.
+  static bool hasGradientsOfF16(ProgramOp program) {
+    SymbolTable states(program->getParentOfType<PlanOp>());
+    llvm::DenseSet<Value> active;
+    for (Operation &op : program.getBody().front()) {
+      auto load = dyn_cast<LoadOp>(op);
+      if (load ? !states.lookup<StateOp>(load.getState()).getTrainable()
+               : llvm::none_of(op.getOperands(),
+                               [&](Value v) { return active.contains(v); }))
+        continue;
+      for (Value result : op.getResults()) {
+        if (elementType(result).isF16())
+          return true;
+        active.insert(result);
+      }
+    }
+    return false;
   }
 };
 

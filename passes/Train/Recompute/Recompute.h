@@ -25,6 +25,8 @@ public:
   size_t numSegments() const { return cuts.size(); }
   /// Returns the segment of an operation; numSegments() after the last.
   size_t segmentOf(mlir::Operation *op) const;
+  /// Whether a value is computed from states and constants alone.
+  bool isOfWeights(mlir::Value value) const { return weights.contains(value); }
   /// Whether its result crosses from one segment to the next.
   bool crosses(mlir::Operation *op) const { return crossing.contains(op); }
 

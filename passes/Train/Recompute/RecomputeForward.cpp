@@ -23,10 +23,11 @@ using namespace ax;
 
 namespace {
 
-/// What gathers a weight that is in parts over `data` (ZeRO 3), and rounds it
-/// before: done again in every mode, since weights that are kept whole from the
-/// forward to the backward pass are what that is to avoid. So Rajbhandari et
-/// al., arXiv 1910.02054, section 7.2.2, count: half as much again is moved.
+/// What gathers a weight that is in parts over `data` (ZeRO 3), or what is made
+/// of it, and rounds it before: done again in every mode, since weights that
+/// are kept whole from the forward to the backward pass are what that is to
+/// avoid. So Rajbhandari et al., arXiv 1910.02054, section 7.2.2, count: half
+/// as much again is moved.
 void addWeightGathers(const Recompute &recompute, Recompute::Ops &again) {
   for (Operation *op : recompute.getForward()) {
     auto gather = dyn_cast<AllGatherOp>(op);
@@ -37,12 +38,11 @@ void addWeightGathers(const Recompute &recompute, Recompute::Ops &again) {
     };
     if (llvm::none_of(gather.getMovedAxes().resolve(getMesh(op)), isOverData))
       continue;
-    auto rounding = op->getOperand(0).getDefiningOp<CastOp>();
-    Value stored = rounding ? rounding.getOperand() : op->getOperand(0);
-    if (!stored.getDefiningOp<LoadOp>())
+    if (!recompute.isOfWeights(op->getOperand(0)))
       continue;
     again.insert(op);
-    if (rounding)
+    if (auto rounding = op->getOperand(0).getDefiningOp<CastOp>();
+        rounding && !Recompute::mustBeKept(rounding))
       again.insert(rounding);
   }
 }

@@ -48,7 +48,8 @@
 // CHECK-NEXT: ax.binary add %[[L]]
 // CHECK-NOT: ax.wait
 
-// Two of those whose operand is larger than their result are on their way.
+// Two of those are on their way whose operand, a whole gradient, is larger than
+// their result, which the update wants.
 // CHECK-LABEL: @scatters
 // CHECK: %[[A:.*]] = ax.reduce_scatter %{{.*}} over {data} start :
 // CHECK: %[[B:.*]] = ax.reduce_scatter %{{.*}} over {data} start :
@@ -61,6 +62,14 @@
 // CHECK-NEXT: ax.binary add %[[WA]], %[[WB]]
 // CHECK-NEXT: %[[WC:.*]] = ax.wait %[[C]] hides 8192
 // CHECK-NEXT: ax.binary add %[[WC]], %[[D]]
+
+// What the same pass goes on with is waited for there.
+// CHECK-LABEL: @activations
+// CHECK: %[[A:.*]] = ax.reduce_scatter %{{.*}} over {data} start :
+// CHECK: %[[B:.*]] = ax.reduce_scatter %{{.*}} over {data} start :
+// CHECK: %[[C:.*]] = ax.reduce_scatter %{{.*}} over {data} start :
+// CHECK: %[[D:.*]] = ax.reduce_scatter %{{.*}} over {data} :
+// CHECK-NEXT: ax.wait %[[A]] hides 24576
 #p = #ax.layout<[{}, {}], partial sum {data}>
 #r = #ax.layout<[{}, {}]>
 #d = #ax.layout<[{data}, {}]>
@@ -94,6 +103,20 @@ ax.plan @p version 1 {
       ax.yield %6 : tensor<16x16xf32, #r>
     }
     %4 = ax.stage @scatters on 0 (%a = %x : tensor<16x16xf32, #p>, %b = %y : tensor<16x16xf32, #r>) -> (tensor<16x16xf32, #d>) {
+      %5 = ax.linear %a, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %6 = ax.reduce_scatter %5 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #d>
+      %7 = ax.linear %5, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %8 = ax.reduce_scatter %7 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #d>
+      %9 = ax.linear %7, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %10 = ax.reduce_scatter %9 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #d>
+      %11 = ax.linear %9, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %12 = ax.reduce_scatter %11 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #d>
+      %13 = ax.binary add %6, %8 {ax.action = "U"} : tensor<16x16xf32, #d>, tensor<16x16xf32, #d> -> tensor<16x16xf32, #d>
+      %14 = ax.binary add %10, %12 {ax.action = "U"} : tensor<16x16xf32, #d>, tensor<16x16xf32, #d> -> tensor<16x16xf32, #d>
+      %15 = ax.binary add %13, %14 {ax.action = "U"} : tensor<16x16xf32, #d>, tensor<16x16xf32, #d> -> tensor<16x16xf32, #d>
+      ax.yield %15 : tensor<16x16xf32, #d>
+    }
+    %5 = ax.stage @activations on 0 (%a = %x : tensor<16x16xf32, #p>, %b = %y : tensor<16x16xf32, #r>) -> (tensor<16x16xf32, #d>) {
       %5 = ax.linear %a, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
       %6 = ax.reduce_scatter %5 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #d>
       %7 = ax.linear %5, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>

@@ -21,6 +21,12 @@
 // CHECK: ax.binary add %{{.*}}, %[[F]]
 // CHECK: ax.binary mul %{{.*}}, %[[B]] : tensor<2x4xf32>, tensor<4xf32>
 // CHECK: ax.binary add %{{.*}}, %[[N]]
+// Of a table what is looked up is rounded.
+// CHECK: ax.program @lookup
+// CHECK: %[[T:.*]] = ax.load @w : tensor<4x4xf32>
+// CHECK-NEXT: %[[L:.*]] = ax.gather %[[T]][%arg0] axis 0 : tensor<4x4xf32>, tensor<2xi64> -> tensor<2x4xf32>
+// CHECK-NEXT: %[[R:.*]] = ax.cast %[[L]] : tensor<2x4xf32> -> tensor<2x4xf16>
+// CHECK-NEXT: ax.return %[[R]]
 // CHECK: ax.program @eval
 // CHECK: %[[E:.*]] = ax.load @w : tensor<4x4xf32>
 // CHECK-NEXT: ax.cast %[[E]] : tensor<4x4xf32> -> tensor<4x4xf16>
@@ -46,6 +52,11 @@ ax.plan @p version 1 {
     %5 = ax.binary mul %3, %4 : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
     %6 = ax.binary add %5, %n : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
     ax.return %6 : tensor<2x4xf32>
+  }
+  ax.program @lookup(%i: tensor<2xi64> {ax.name = "i"}) -> (tensor<2x4xf16> {ax.name = "y"}) {
+    %w = ax.load @w : tensor<4x4xf16>
+    %0 = ax.gather %w[%i] axis 0 : tensor<4x4xf16>, tensor<2xi64> -> tensor<2x4xf16>
+    ax.return %0 : tensor<2x4xf16>
   }
   ax.program @eval(%x: tensor<2x4xf16> {ax.name = "x"}) -> (tensor<2x4xf16> {ax.name = "y"}) {
     %w = ax.load @w : tensor<4x4xf16>

@@ -11,11 +11,11 @@ ax.plan @p version 3 {
 // -----
 
 ax.plan @p version 3 {
-  // expected-error @+1 {{weight 'w' is to be trained, but is 'tensor<4xf16>': only weights of f32, f16 and bf16 can be; export the model in f32, or give --frozen}}
-  ax.state @w : tensor<4xf16> from "w" offset 0 length 8 {trainable}
-  ax.program @main() -> (tensor<4xf16> {ax.gradient_of = @w, ax.name = "gradient of w"}) {
-    %w = ax.load @w : tensor<4xf16>
-    ax.return %w : tensor<4xf16>
+  // expected-error @+1 {{weight 'w' is to be trained, but is 'tensor<4xf64>': only weights of f32, f16 and bf16 can be; export the model in f32, or give --frozen}}
+  ax.state @w : tensor<4xf64> from "w" offset 0 length 32 {trainable}
+  ax.program @main() -> (tensor<4xf64> {ax.gradient_of = @w, ax.name = "gradient of w"}) {
+    %w = ax.load @w : tensor<4xf64>
+    ax.return %w : tensor<4xf64>
   }
 }
 
