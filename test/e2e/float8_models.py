@@ -155,7 +155,7 @@ def gradients(kind):
     x, t = random.standard_normal((2, 16, 16)).astype(np.float32)
     w, v = random.standard_normal((2, 16, 16)).astype(np.float32)
     v *= np.float32(1e-5)
-    scale = np.float32(0.02)
+    scale = np.float32(0.05)
     net = Net(activations=kind)
     net.add("MatMul", ["x", net.constant("w", w)], "h")
     net.add("MatMul", [net.quantised("h", scale), net.constant("v", v)], "y")
