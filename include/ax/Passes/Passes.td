@@ -401,10 +401,10 @@ def Overlap : Pass<"ax-overlap", "::ax::PlanOp"> {
     cost model, where a started collective makes progress while its rank computes
     (option `overlaps-collectives`), and right before its first use elsewhere. If
     contractions lie between the start and the first use of the result, the
-    collective is only started, and `ax.wait` is put before the use. What reduces to
-    less (`ax.reduce_scatter`) is waited for before the second next such one starts:
-    its operand, a whole gradient, holds memory until then. Other operations stay
-    where they are.
+    collective is only started, and `ax.wait` is put before the use. A gradient that
+    is reduced to less (`ax.reduce_scatter`) is waited for before the second next such
+    one starts: as a whole it holds memory until then. Other operations stay where
+    they are.
   }];
   let options = [
     Option<"overlapsCollectives", "overlaps-collectives", "bool", "false",
