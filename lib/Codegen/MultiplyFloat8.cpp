@@ -18,6 +18,8 @@
 #include "ax/Dialect/ScaledFactor.h"
 #include "ax/Gradients/TensorBuilder.h"
 
+#include <array>
+
 namespace ax::codegen {
 #define GEN_PASS_DEF_MULTIPLYFLOAT8
 #include "ax/Codegen/LocalPasses.h.inc"

@@ -85,6 +85,8 @@ std::optional<ScaledFactor> ax::matchScaledFloat8(Value factor) {
 }
 
 bool ax::isProductOfFloat8(Operation *op) {
-  return isa<LinearOp, DotOp>(op) && matchScaledFloat8(op->getOperand(0)) &&
+  // Sums of f64 have more digits than a library's of eight bits.
+  return isa<LinearOp, DotOp>(op) && !elementType(op->getResult(0)).isF64() &&
+         matchScaledFloat8(op->getOperand(0)) &&
          matchScaledFloat8(op->getOperand(1));
 }

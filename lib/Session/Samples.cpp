@@ -162,9 +162,8 @@ llvm::Error Samples::readArrays(const std::vector<rt::Port> &ports,
     if (!canConvert(port.dtype, array.getType()) || array.getShape() != wanted)
       return fault("'" + port.name + "' is " + array.typeToString() +
                    "; a batch of it is to be " + typeText(port));
-    if (isBeyond(port.dtype, array))
-      return fault("some of the numbers of '" + port.name +
-                   "' are larger than f16 has them");
+    if (llvm::Error error = checkRange(port, array))
+      return error;
     if (numSamples < 0)
       numSamples = wanted[0];
     if (wanted[0] != numSamples)
@@ -189,6 +188,14 @@ llvm::Error Samples::readArrays(const std::vector<rt::Port> &ports,
   return llvm::Error::success();
 }
 
+llvm::Error Samples::checkRange(const rt::Port &port,
+                                const HostTensor &array) const {
+  if (!isBeyond(port.dtype, array))
+    return llvm::Error::success();
+  return fault("some of the numbers of '" + port.name +
+               "' are larger than f16 has them");
+}
+
 llvm::Error Samples::addWhole(const rt::Port &port, const HostTensor &array) {
   Shape shape = array.getShape();
   bool isEach = shape.size() == port.shape.size() + 1;
@@ -200,9 +207,8 @@ llvm::Error Samples::addWhole(const rt::Port &port, const HostTensor &array) {
     return fault("'" + port.name + "' is " + array.typeToString() +
                  "; it takes no batches, but " + typeText(port) +
                  " for all of them, or for each");
-  if (isBeyond(port.dtype, array))
-    return fault("some of the numbers of '" + port.name +
-                 "' are larger than f16 has them");
+  if (llvm::Error error = checkRange(port, array))
+    return error;
   sources.push_back({port, array, /*isTokens=*/false, /*shift=*/0, batches});
   return llvm::Error::success();
 }

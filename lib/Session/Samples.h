@@ -85,6 +85,8 @@ private:
 
   static llvm::Error makeFault(const std::string &name,
                                const llvm::Twine &message);
+  /// A fault when finite numbers would be infinite in the input's type.
+  llvm::Error checkRange(const rt::Port &port, const HostTensor &array) const;
   llvm::Error addWhole(const rt::Port &port, const HostTensor &array);
   static std::string describeValue(const Source &source, int64_t value,
                                    llvm::StringRef kind, int64_t position,

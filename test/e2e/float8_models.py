@@ -77,11 +77,13 @@ class Net:
             x = self.add("Add", [y, b], f"z{i}")
             if i + 2 < len(sizes):
                 x = self.add("Tanh", [x], f"t{i}")
+        return self.made("x", x, ["batch", sizes[0]], ["batch", sizes[-1]])
+
+    def made(self, x, y, shape, ofResult=None):
+        """What was added, from input `x` to output `y`."""
         value = helper.make_tensor_value_info
-        self.graph.input.append(
-            value("x", self.float[0], ["batch", sizes[0]]))
-        self.graph.output.append(
-            value(x, self.float[0], ["batch", sizes[-1]]))
+        self.graph.input.append(value(x, self.float[0], shape))
+        self.graph.output.append(value(y, self.float[0], ofResult or shape))
         return helper.make_model(self.graph, ir_version=10, opset_imports=[
             helper.make_opsetid("", 21)])
 
@@ -159,12 +161,8 @@ def gradients(kind):
     net = Net(activations=kind)
     net.add("MatMul", ["x", net.constant("w", w)], "h")
     net.add("MatMul", [net.quantised("h", scale), net.constant("v", v)], "y")
-    value = helper.make_tensor_value_info
-    for values, name in (net.graph.input, "x"), (net.graph.output, "y"):
-        values.append(value(name, TensorProto.FLOAT, [16, 16]))
     with scratch() as folder:
-        onnx.save(helper.make_model(net.graph, ir_version=10, opset_imports=[
-            helper.make_opsetid("", 21)]), f"{folder}/model.onnx")
+        onnx.save(net.made("x", "y", [16, 16]), f"{folder}/model.onnx")
         np.savez(f"{folder}/data.npz", x=x, t=t)
         run(tool("axopt"), f"{folder}/model.onnx", "--train",
             "--loss=mse(y,t)", "--optimizer=sgd(lr=1e4)", "--frozen=v",
@@ -192,12 +190,8 @@ def product():
             "q")
     net.add("DequantizeLinear", ["q", one], "d")
     net.add("Add", ["d", "x"], "y")
-    value = helper.make_tensor_value_info
-    for values, name in (net.graph.input, "x"), (net.graph.output, "y"):
-        values.append(value(name, TensorProto.FLOAT, [16, 16]))
     with scratch() as folder:
-        onnx.save(helper.make_model(net.graph, ir_version=10, opset_imports=[
-            helper.make_opsetid("", 21)]), f"{folder}/model.onnx")
+        onnx.save(net.made("x", "y", [16, 16]), f"{folder}/model.onnx")
         np.save(f"{folder}/x.npy", np.zeros((16, 16), np.float32))
         run(tool("axopt"), f"{folder}/model.onnx", "--quiet", "-o",
             f"{folder}/plan.mlir")

@@ -197,6 +197,21 @@ def refused():
         axrun(f"{folder}/plan.mlir", "--input", f"input={folder}/x.npy",
               expect=6, says="input 'input': some of its numbers are larger "
               "than f16 has them")
+        with np.load(f"{folder}/data.npz") as data:
+            far = dict(data)
+        far["input"][-1] = 7e4
+        np.savez(f"{folder}/far.npz", **far)
+        says = "some of the numbers of 'input' are larger than f16 has them"
+        axrun(f"{folder}/plan.mlir", "--data", f"{folder}/far.npz",
+              "--predict", f"{folder}/out.npz", expect=6, says=says)
+        # For all batches, and one for each.
+        run(tool("axopt"), f"{folder}/model.onnx", *shape, "--train", LOSS,
+            "--unbatched=input", "--unbatched=labels", "--quiet", "-o",
+            f"{folder}/plan.mlir")
+        np.savez(f"{folder}/whole.npz", input=far["input"][-64:],
+                 labels=far["labels"][-64:])
+        axrun(f"{folder}/plan.mlir", "--data", f"{folder}/whole.npz",
+              "--steps=1", expect=6, says=says)
 
 
 def cases(every):

@@ -45,6 +45,18 @@ axl.stage @batch(%q: tensor<4x16x32xf8E4M3FN>, %k: tensor<48x4x32xf8E5M2>, %sq: 
 
 // -----
 
+// Sums of f64 stay that.
+// CHECK-LABEL: axl.stage @f64
+// CHECK: ax.linear %{{.*}} : tensor<16x32xf64>, tensor<32x48xf64> -> tensor<16x48xf64>
+axl.stage @f64(%x: tensor<16x32xf8E4M3FN>, %w: tensor<32x48xf8E4M3FN>) {
+  %0 = ax.cast %x : tensor<16x32xf8E4M3FN> -> tensor<16x32xf64>
+  %1 = ax.cast %w : tensor<32x48xf8E4M3FN> -> tensor<32x48xf64>
+  %2 = ax.linear %0, %1 : tensor<16x32xf64>, tensor<32x48xf64> -> tensor<16x48xf64>
+  axl.yield %2 : tensor<16x48xf64>
+}
+
+// -----
+
 // What is summed over has one scale only; the library has no products of two
 // f8E5M2, nor of 24 terms; a factor of f32 is not of eight bits.
 // CHECK-LABEL: axl.stage @others
