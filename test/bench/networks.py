@@ -45,13 +45,13 @@ class Graph:
     def ints(self, *values):
         return self.constant(values, np.int64)
 
-    def hole(self, *shape):
-        """A weight of f32 that takes no room, here or on a disk."""
+    def hole(self, *shape, dtype=np.float32):
+        """A weight that takes no room, here or on a disk."""
         self.count += 1
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         tensor = TensorProto(name=f"constant_{self.count}", dims=shape,
-                             data_type=TensorProto.FLOAT,
-                             data_location=TensorProto.EXTERNAL)
-        size = 4 * int(np.prod(shape))
+                             data_type=kind, data_location=TensorProto.EXTERNAL)
+        size = np.dtype(dtype).itemsize * int(np.prod(shape))
         for key, value in (("location", "hole.data"), ("offset", self.holes),
                            ("length", size)):
             tensor.external_data.add(key=key, value=str(value))

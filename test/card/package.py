@@ -7,7 +7,6 @@ usage: package.py BUILD --output FILE.tar.xz [--simulated] [--cases REGEX] [-j N
 """
 import argparse
 import fnmatch
-import json
 import os
 import platform
 import re
@@ -27,7 +26,12 @@ from onnx import numpy_helper
 HERE = Path(__file__).parent
 TEST = HERE.parent
 sys.path[:0] = [str(TEST), str(TEST / "e2e"), str(HERE)]
+import _contrib
 import benches
+import contrib_attention
+import contrib_bits
+import contrib_layers
+import contrib_quantized
 import made
 import speed
 from _operator_case import model_of
@@ -43,8 +47,13 @@ PROGRAMS = {"axrun-core": "bin/axrun-core", "AxCardTests": "test/unit/AxCardTest
 OLDEST = "sm_80"
 # The oldest that multiplies factors of eight bits.
 OLDEST_OF_FLOAT8 = "sm_90"
+# Groups of nodes of onnxruntime's own operators.
+CONTRIB = {(module.__name__.partition("_")[2], group.__name__): group
+           for module in (contrib_attention, contrib_bits, contrib_layers,
+                          contrib_quantized)
+           for group in module.GROUPS}
 # Flags of axrun that the CPU does not have.
-OF_CARDS = {"--launch-blocking", "--comm=nccl"}
+OF_CARDS = {"--launch-blocking", "--comm=nccl", "--nondeterministic"}
 # Rounding to half precision may go either way.
 HALF = 2e-3
 
@@ -66,6 +75,8 @@ def sources(pattern):
              "training": lambda: (TEST / "data/training").glob("*/model.onnx")}
     if top in found:
         names = [path.parent.name for path in found[top]()]
+    elif top == "contrib":
+        names = [".".join(group) for group in CONTRIB]
     else:
         names = {op for op, _ in wanted()} - RANDOM
     # Its weights alone are larger than the archive may be.
@@ -98,14 +109,16 @@ class Maker:
                                f"{done.stderr}")
         return done.stdout
 
-    def targets(self, flags):
+    def targets(self, case, flags):
         """With cuDNN and without, and of cards with products of eight bits,
         where there may be something for them."""
         precisions = [flag for flag in flags if flag.startswith("--precision")]
-        isFloat8 = any("fp8" in flag for flag in precisions)
+        isMade = case.source.startswith("made/")
+        hasFloat8 = isMade or any("fp8" in flag for flag in precisions)
         return ",".join(card + library + "+sim" * self.options.simulated
-                        for card in (OLDEST, OLDEST_OF_FLOAT8)[:1 + isFloat8]
-                        for library in ("", "+cudnn")[:1 + bool(precisions)])
+                        for card in (OLDEST, OLDEST_OF_FLOAT8)[:1 + hasFloat8]
+                        for library in ("", "+cudnn")[:1 + (isMade or
+                                                            bool(precisions))])
 
     def compile(self, case, scratch, folder, model, *flags):
         """The plan for the card, and one for this machine."""
@@ -116,7 +129,7 @@ class Maker:
     def compileForCard(self, case, folder, model, *flags):
         flags = [*flags, *case.axopt]
         self.run(self.build / "bin/axopt", model, *flags, "--quiet", "--compile",
-                 f"--target={self.targets(map(str, flags))}", "-o",
+                 f"--target={self.targets(case, list(map(str, flags)))}", "-o",
                  folder / "plan.axc")
 
     def axrun(self, case, scratch, *command):
@@ -152,36 +165,43 @@ class Maker:
         cases = cases_of(op, opset)
         (scratch / "model.onnx").write_bytes(
             model_of(cases, opset).SerializeToString())
-        self.compile(case, scratch, folder, scratch / "model.onnx",
-                     *[f"--max=n{n}_o0={each.room}"
-                       for n, each in enumerate(cases) if each.room])
         feeds = {}
         for n, each in enumerate(cases):
             feeds |= each.feeds(f"n{n}_")
+        self.outputs(case, scratch, folder, feeds,
+                     *[f"--max=n{n}_o0={each.room}"
+                       for n, each in enumerate(cases) if each.room])
+
+    def contrib(self, case, scratch, folder):
+        """A group of nodes of onnxruntime's own operators, likewise."""
+        module, _, group = case.source.split("/")[1].partition(".")
+        cases = list(CONTRIB[module, group]())
+        (scratch / "model.onnx").write_bytes(
+            _contrib.model_of(cases).SerializeToString())
+        feeds = {}
+        for n, each in enumerate(cases):
+            feeds |= each.feeds(f"n{n}_")
+        self.outputs(case, scratch, folder, feeds)
+
+    def made(self, case, scratch, folder):
+        """What made.py makes, as the CPU does it."""
+        recipe = getattr(made, case.source.split("/")[1])(scratch)
+        steps = self.steps if "--train" in recipe.flags else self.outputs
+        steps(case, scratch, folder, recipe.data, *recipe.flags)
+
+    def training(self, case, scratch, folder):
+        """Steps of test/data/training, as the CPU does them."""
+        recipe = made.reference(case.source.split("/")[1], scratch)
+        self.steps(case, scratch, folder, recipe.data, *recipe.flags)
+
+    def outputs(self, case, scratch, folder, feeds, *flags):
+        self.compile(case, scratch, folder, scratch / "model.onnx", *flags)
         np.savez(folder / "in.npz", **feeds)
         self.axrun(case, scratch, "--inputs", folder / "in.npz", "--output",
                    folder / "out.npz")
 
-    def training(self, case, scratch, folder):
-        """Steps of test/data/training, or of made.py, as the CPU does them."""
-        top, what = case.source.split("/")
-        if top == "made":
-            recipe = getattr(made, what)(scratch)
-            self.compile(case, scratch, folder, scratch / "model.onnx",
-                         *recipe.flags)
-            samples = recipe.data
-        else:
-            place = TEST / "data/training" / what
-            options = json.loads((place / "reference.json").read_text())
-            with np.load(place / "data.npz") as data:
-                shape = "x".join(map(str, data["input"].shape[1:]))
-                # Stored as steps x batch x ...: samples in their order.
-                samples = {key: array.reshape((-1, *array.shape[2:]))
-                           for key, array in data.items()}
-            self.compile(case, scratch, folder, place / "model.onnx", "--train",
-                         "--loss=cross_entropy(logits,labels)", "--clip-norm=1",
-                         "--optimizer=" + options["optimizers"]["adamw"]["options"],
-                         f"--shape=input={shape}")
+    def steps(self, case, scratch, folder, samples, *flags):
+        self.compile(case, scratch, folder, scratch / "model.onnx", *flags)
         np.savez(folder / "data.npz", **samples)
         self.axrun(case, scratch, "--data", folder / "data.npz", "--epochs=1",
                    "--no-shuffle", "--quiet", "--log", folder / "log.csv")
@@ -198,8 +218,8 @@ class Maker:
         folder.mkdir()
         top = case.source.split("/")[0]
         maker = {"models": self.model, "operators": self.operator,
-                 "training": self.training, "made": self.training,
-                 "speed": self.speed}[top]
+                 "contrib": self.contrib, "training": self.training,
+                 "made": self.made, "speed": self.speed}[top]
         with tempfile.TemporaryDirectory() as scratch:
             maker(case, Path(scratch), folder)
 
@@ -250,6 +270,7 @@ class Maker:
                       self.options.simulated)
 
     def package(self):
+        self.options.output.absolute().parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "card"
             (folder / "cases").mkdir(parents=True)

@@ -70,6 +70,22 @@ def products(folder, isSmall):
     return []
 
 
+def fewBits(folder, isSmall):
+    """Weights of four and of eight bits, with one row and with 16: bytes count."""
+    g = Graph("bits")
+    k, n, block = (64, 96, 32) if isSmall else (4096, 14336, 32)
+    for rows in 1, 16:
+        x = g.input(f"x_{rows}", np.float32, rows, k)
+        g.output(g.op("MatMulNBits", x, g.hole(n, k // block, block // 2,
+                                               dtype=np.uint8),
+                      g.hole(n, k // block), domain="com.microsoft", K=k, N=n,
+                      bits=4, block_size=block))
+        g.output(g.op("MatMul", x, g.op(
+            "DequantizeLinear", g.hole(k, n, dtype=np.int8), g.hole(n), axis=1)))
+    g.save(folder / "model.onnx", opset=17)
+    return []
+
+
 def step(folder, isSmall):
     """A step of training like GPT-2 small's."""
     return benches.model(benches.BENCHES["gpt2-step"], folder, isSmall)
@@ -79,6 +95,11 @@ def float8Step(folder, isSmall):
     """The same in fp8: its Linears' products are beside those of bf16."""
     return [flag for flag in step(folder, isSmall) if flag != benches.BF16] + [
         "--precision=fp8"]
+
+
+def llamaStep(folder, isSmall):
+    """A step of training like a Llama's of eight layers, in bf16."""
+    return benches.model(benches.BENCHES["llama-step"], folder, isSmall)
 
 
 def imageStep(folder, isSmall):

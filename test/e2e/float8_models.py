@@ -4,98 +4,24 @@ onnxruntime, and multiplied in eight bits on simulated cards."""
 import os
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
 
 from _contrib import byOnnxruntime
+from _float8 import E4M3, E5M2, ROWS, Float8Net
 from _training import axrun, losses, states
 from cases import Failed, run, scratch, tool
 
-E4M3 = TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn
-E5M2 = TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2
 CARDS = os.environ | {
     "AXRUN_CUDA_PATH": str(Path(tool("axrun")).parents[1] / "test/simgpu"),
     "AXRUN_CUDA_ALGORITHMS": "1"}
-# Of a batch.
-ROWS = 32
-
-
-class Net:
-    """Linears whose factors are dequantised, with a GELU between them."""
-
-    def __init__(self, activations=E4M3, columns=True, half=False,
-                 transposed=False):
-        self.random = np.random.default_rng(0)
-        self.graph = onnx.GraphProto(name="net")
-        self.activations, self.columns = activations, columns
-        self.transposed = transposed
-        self.float = (TensorProto.FLOAT16, np.float16) if half else \
-            (TensorProto.FLOAT, np.float32)
-
-    def add(self, op, inputs, output, **attributes):
-        self.graph.node.append(
-            helper.make_node(op, inputs, [output], output, **attributes))
-        return output
-
-    def constant(self, name, array):
-        self.graph.initializer.append(
-            numpy_helper.from_array(array.astype(self.float[1]), name))
-        return name
-
-    def narrow(self, name, kind, array):
-        self.graph.initializer.append(helper.make_tensor(
-            name, kind[0], array.shape, array.astype(kind[1]).tobytes(),
-            raw=True))
-        return name
-
-    def quantised(self, x, scale):
-        zero = self.narrow(x + ".zero", self.activations, np.zeros(()))
-        scale = self.constant(x + ".scale", np.array(scale))
-        q = self.add("QuantizeLinear", [x, scale, zero], x + ".q")
-        return self.add("DequantizeLinear", [q, scale, zero], x + ".dq")
-
-    def weight(self, name, k, n):
-        w = self.random.standard_normal((k, n)) / np.sqrt(k)
-        scale = np.abs(w).max(0, keepdims=not self.columns) / 448 \
-            if self.columns else np.abs(w).max() / 448
-        numbers = w / scale
-        self.constant(name + ".scale", np.asarray(scale))
-        q = self.narrow(name, E4M3, numbers.T if self.transposed else numbers)
-        dq = self.add("DequantizeLinear", [q, name + ".scale"], name + ".dq",
-                      axis=0 if self.transposed else 1)
-        return self.add("Transpose", [dq], name + ".t", perm=[1, 0]) \
-            if self.transposed else dq
-
-    def model(self, *sizes):
-        x = "x"
-        for i, (k, n) in enumerate(zip(sizes, sizes[1:])):
-            y = self.add("MatMul", [self.quantised(x, 0.01),
-                                    self.weight(f"w{i}", k, n)], f"y{i}")
-            b = self.constant(f"b{i}", self.random.standard_normal(n))
-            x = self.add("Add", [y, b], f"z{i}")
-            if i + 2 < len(sizes):
-                x = self.add("Tanh", [x], f"t{i}")
-        return self.made("x", x, ["batch", sizes[0]], ["batch", sizes[-1]])
-
-    def made(self, x, y, shape, ofResult=None):
-        """What was added, from input `x` to output `y`."""
-        value = helper.make_tensor_value_info
-        self.graph.input.append(value(x, self.float[0], shape))
-        self.graph.output.append(value(y, self.float[0], ofResult or shape))
-        return helper.make_model(self.graph, ir_version=10, opset_imports=[
-            helper.make_opsetid("", 21)])
-
-    def inputs(self, size, rows=ROWS):
-        return self.random.standard_normal((rows, size)).astype(self.float[1])
 
 
 def agree(rows, sizes, *layouts, **options):
     """Beside onnxruntime. A number on the edge of two becomes either, here and
     there, behind the first of several Linears, and where it is f16, which
     onnxruntime divides in f32."""
-    net = Net(**options)
+    net = Float8Net(**options)
     model = net.model(*sizes)
     x = net.inputs(sizes[0], rows)
     wanted, = byOnnxruntime(model, {"x": x}).values()
@@ -118,7 +44,7 @@ def agree(rows, sizes, *layouts, **options):
 def onCards(**options):
     """Multiplied in eight bits where a card does that, and else as bf16, which
     gives the same; as on processors."""
-    net = Net(**options)
+    net = Float8Net(**options)
     sizes = [256, 512, 128]
     with scratch() as folder:
         onnx.save(net.model(*sizes), f"{folder}/model.onnx")
@@ -158,7 +84,7 @@ def gradients(kind):
     w, v = random.standard_normal((2, 16, 16)).astype(np.float32)
     v *= np.float32(1e-5)
     scale = np.float32(0.05)
-    net = Net(activations=kind)
+    net = Float8Net(activations=kind)
     net.add("MatMul", ["x", net.constant("w", w)], "h")
     net.add("MatMul", [net.quantised("h", scale), net.constant("v", v)], "y")
     with scratch() as folder:
@@ -182,7 +108,7 @@ def product():
     random = np.random.default_rng(0)
     a, b = ((random.standard_normal((16, 16)) * 4).astype(E4M3[1])
             for _ in range(2))
-    net = Net()
+    net = Float8Net()
     one = net.constant("s", np.array(0.5))
     zero = net.narrow("z", E4M3, np.zeros(()))
     net.add("QLinearMatMul", [net.narrow("a", E4M3, a), one, zero,
@@ -206,7 +132,7 @@ def product():
 
 def adapters():
     """What has eight bits stays, and what is beside it trains."""
-    net = Net()
+    net = Float8Net()
     model = net.model(64, 64, 16)
     with scratch() as folder:
         onnx.save(model, f"{folder}/model.onnx")
