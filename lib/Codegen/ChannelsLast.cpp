@@ -93,6 +93,8 @@ public:
           sinkReduce(reduce);
         else if (auto reshape = dyn_cast<ReshapeOp>(op))
           sinkReshape(reshape);
+        else if (auto turned = dyn_cast<TransposeOp>(op))
+          skipTransposes(turned);
         else if (isa<LayerNormOp, RMSNormOp>(op))
           normalizeInMemoryOrder(&op);
         else
@@ -114,6 +116,17 @@ private:
     RankedTensorType type = tensorType(value);
     return TransposeOp::create(
         builder, type.clone(permuted(type.getShape(), whole)), value, whole);
+  }
+
+  /// Who reads what is turned twice, as a pool reads the image that a
+  /// convolution gave, reads what is there.
+  void skipTransposes(TransposeOp turned) {
+    if (!turned.getOperand().getDefiningOp<TransposeOp>())
+      return;
+    builder.setInsertionPoint(turned);
+    turned.getResult().replaceAllUsesWith(
+        transpose(turned.getOperand(), turned.getPermutation()));
+    turned.erase();
   }
 
   void setInMemory(OpOperand &x, ArrayRef<int64_t> last) {

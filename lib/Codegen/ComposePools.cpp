@@ -10,8 +10,13 @@
 // pad of 1. Window o reads the places 2 o - 1 + k for k in 0 .. 2. Element p is
 // in the windows (p + 1) / 2 - 1 + j for j in 0 .. 1, or in one of them.
 //
+// Next to convolutions whose images have their channels innermost, pools have
+// them so, too: threads next to each other read numbers next to each other.
+//
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
+#include "MergeEqual.h"
+#include "SmallWindows.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/PoolSizes.h"
 
@@ -41,16 +46,18 @@ int64_t placesOf(Value images) {
   return llvm::product_of(shapeOf(images).drop_front(2));
 }
 
-/// Each element of a result of [rows, own...] with all that it may read, as
-/// tensors of [rows, own..., others...]. All are of that shape, indices too:
+/// Each element of a result of [rows, own..., columns...] with all that it may
+/// read, as tensors of [rows, own..., others..., columns...], where columns are
+/// channels that lie innermost, or nothing. All are of that shape, indices too:
 /// what is smaller would be a kernel's own result, in memory.
 class Pairs {
 public:
-  Pairs(TensorBuilder &t, int64_t rows, Dims own, Dims others)
-      : t(t), numOwn(own.size()) {
+  Pairs(TensorBuilder &t, int64_t rows, Dims own, Dims others, Dims columns)
+      : t(t), numOwn(own.size()), numOthers(others.size()), columns(columns) {
     shape.push_back(rows);
     llvm::append_range(shape, own);
     llvm::append_range(shape, others);
+    llvm::append_range(shape, columns);
   }
 
   Value own(size_t i) { return number(1 + i); }
@@ -81,10 +88,7 @@ public:
 
   /// What is read of images, or of other tensors of as many rows.
   Value read(Value images) {
-    int64_t rows = shape[0], all = llvm::product_of(shape);
-    Value from =
-        t.reshape(images, {rows, tensorType(images).getNumElements() / rows});
-    Value at = t.reshape(orElse(place, 0), {rows, all / rows});
+    Value from = inRows(images), at = inRows(orElse(place, 0));
     return t.reshape(GatherElementsOp::create(t.b, from, at, /*axis=*/1),
                      shape);
   }
@@ -93,10 +97,18 @@ public:
     return isThere ? t.select(isThere, values, number) : values;
   }
   Value reduce(ReduceOpKind kind, Value values, bool keepDims = false) {
-    return t.reduce(kind, values, dimsFrom(1 + numOwn, shape.size()), keepDims);
+    return t.reduce(kind, values, dimsFrom(1 + numOwn, 1 + numOwn + numOthers),
+                    keepDims);
   }
 
 private:
+  /// [rows, places, columns...]
+  Value inRows(Value x) {
+    int64_t apart = shape[0] * llvm::product_of(columns);
+    SmallVector<int64_t> flat{shape[0], tensorType(x).getNumElements() / apart};
+    llvm::append_range(flat, columns);
+    return t.reshape(x, flat);
+  }
   Value number(int64_t dim) {
     return IotaOp::create(t.b, RankedTensorType::get(shape, t.b.getI32Type()),
                           dim);
@@ -106,8 +118,8 @@ private:
   }
 
   TensorBuilder &t;
-  size_t numOwn;
-  SmallVector<int64_t> shape;
+  size_t numOwn, numOthers;
+  SmallVector<int64_t> columns, shape;
   Value place, isThere;
 };
 
@@ -116,101 +128,145 @@ public:
   /// `images` and `windows` have the shapes of what windows read, and of one
   /// element for each window.
   template <typename Op>
-  PoolComposer(Op op, Value images, Value windows, Dims kernel)
-      : builder(op), t(op.getLoc(), builder),
-        rows(shapeOf(images)[0] * shapeOf(images)[1]),
-        image(shapeOf(images).drop_front(2)),
-        window(shapeOf(windows).drop_front(2)), kernel(kernel),
-        strides(op.getStrides()), low(op.getPads().take_front(kernel.size())),
-        dilations(op.getDilations()) {}
-
-  void pool(PoolOp op) {
-    Pairs pairs = elementsOfWindows();
-    Value read = pairs.read(op.getX());
-    bool isMax = op.getKind() == PoolKind::max;
-    if (!isMax)
-      read = t.wide(read);
-    Value y = pairs.reduce(isMax ? ReduceOpKind::max : ReduceOpKind::sum,
-                           pairs.orElse(read, isMax ? lowest(read) : 0));
-    if (op.getKind() == PoolKind::avg)
-      y = t.div(y, poolSizes(op, t, elementType(y)));
-    replace(op, y);
+  PoolComposer(Op op, Value images, Value windows, Dims kernel,
+               bool channelsLast)
+      : builder(op), t(op.getLoc(), builder), rows(shapeOf(images)[0]),
+        of{llvm::to_vector(shapeOf(images).drop_front(2)),
+           llvm::to_vector(shapeOf(windows).drop_front(2)),
+           llvm::to_vector(kernel),
+           llvm::to_vector(op.getStrides()),
+           llvm::to_vector(op.getPads().take_front(kernel.size())),
+           llvm::to_vector(op.getDilations())} {
+    int64_t channels = shapeOf(images)[1];
+    if (channelsLast)
+      columns.push_back(channels);
+    else
+      rows *= channels;
   }
 
-  /// Two reductions: which element has a window's gradient, and what an element
-  /// gets of its windows.
-  void maxGradient(MaxPoolGradientOp op) {
-    Value winners = winnersIn(op.getX());
+  /// Which elements are the largest, where gradients of small windows go to
+  /// them.
+  Value pool(PoolOp op, bool hasGradient) {
+    Value images = laid(op.getX()), numbers, y;
+    bool isMax = op.getKind() == PoolKind::max;
+    if (isMax && hasGradient && SmallWindows::areSmall(of))
+      std::tie(numbers, y) = SmallWindows(t, of).findLargest(images);
+    else
+      y = reduceWindows(images, isMax);
+    if (op.getKind() == PoolKind::avg)
+      y = t.div(y, ofWindows(poolSizes(op, t, elementType(y))));
+    replace(op, y);
+    return numbers;
+  }
+
+  /// Of small windows an element-wise kernel; `numbers`: which elements are the
+  /// largest, if the pool has found that. Else two reductions: which element
+  /// has a window's gradient, and what an element gets of its windows.
+  void maxGradient(MaxPoolGradientOp op, Value numbers) {
+    if (SmallWindows::areSmall(of)) {
+      SmallWindows small(t, of);
+      if (!numbers) {
+        Value largest;
+        std::tie(numbers, largest) = small.findLargest(laid(op.getX()));
+        if (Operation *made = largest.getDefiningOp(); made->use_empty())
+          made->erase();
+      }
+      return replace(op, small.maxGradient(numbers, laid(op.getGradient())));
+    }
+    Value winners = winnersIn(laid(op.getX()));
     Pairs pairs = windowsOfElements();
     Value isWinner =
         t.compare(CompareKind::eq, pairs.read(winners), pairs.getOwnPlace());
-    Value given = t.select(isWinner, t.wide(pairs.read(op.getGradient())), 0.0);
+    Value given =
+        t.select(isWinner, t.wide(pairs.read(laid(op.getGradient()))), 0.0);
     replace(op, pairs.reduce(ReduceOpKind::sum, pairs.orElse(given, 0)));
   }
 
   /// What each window has is given to all elements that it reads, times
   /// `factor`.
   void spread(ConvTransposeOp op, double factor) {
+    if (SmallWindows::areSmall(of))
+      return replace(
+          op, t.mul(SmallWindows(t, of).sumGradient(laid(op.getX())), factor));
     Pairs pairs = windowsOfElements();
-    for (size_t i = 0; i < kernel.size(); ++i) {
+    for (size_t i = 0; i < of.kernel.size(); ++i) {
       Value first =
-          t.mul(windowIndex(pairs, i), static_cast<double>(strides[i]));
+          t.mul(windowIndex(pairs, i), static_cast<double>(of.strides[i]));
       Value offset =
-          t.sub(t.add(pairs.own(i), static_cast<double>(low[i])), first);
+          t.sub(t.add(pairs.own(i), static_cast<double>(of.low[i])), first);
       pairs.require(t.compare(CompareKind::ge, offset, 0));
       pairs.require(
-          t.compare(CompareKind::lt, offset, static_cast<double>(reach(i))));
-      if (dilations[i] > 1) {
-        auto step = static_cast<double>(dilations[i]);
+          t.compare(CompareKind::lt, offset, static_cast<double>(of.reach(i))));
+      if (of.dilations[i] > 1) {
+        auto step = static_cast<double>(of.dilations[i]);
         Value rest =
             t.binary(BinaryKind::floor_mod, offset, t.number(offset, step));
         pairs.require(t.compare(CompareKind::eq, rest, 0));
       }
     }
-    Value given = pairs.orElse(t.wide(pairs.read(op.getX())), 0);
+    Value given = pairs.orElse(t.wide(pairs.read(laid(op.getX()))), 0);
     replace(op, t.mul(pairs.reduce(ReduceOpKind::sum, given), factor));
   }
 
 private:
-  /// The elements from a window's first to its last, in one dimension.
-  int64_t reach(size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
+  /// The largest of each window's elements, or their sum.
+  Value reduceWindows(Value images, bool isMax) {
+    if (SmallWindows::areSmall(of)) {
+      SmallWindows small(t, of);
+      return isMax ? small.max(images) : small.sum(images);
+    }
+    Pairs pairs = elementsOfWindows();
+    Value read = pairs.read(images);
+    if (!isMax)
+      read = t.wide(read);
+    double nothing = isMax ? lowestOf(elementType(read)) : 0;
+    return pairs.reduce(isMax ? ReduceOpKind::max : ReduceOpKind::sum,
+                        pairs.orElse(read, nothing));
+  }
+
   /// Of how many windows, one behind another, an element may be.
   int64_t numWindows(size_t i) const {
-    return std::min<int64_t>(window[i], llvm::divideCeil(reach(i), strides[i]));
+    return std::min<int64_t>(of.window[i],
+                             llvm::divideCeil(of.reach(i), of.strides[i]));
   }
 
   Pairs elementsOfWindows() {
-    Pairs pairs(t, rows, window, kernel);
-    for (size_t i = 0; i < kernel.size(); ++i) {
-      Value first = t.mul(pairs.own(i), static_cast<double>(strides[i]));
-      Value inside = t.mul(pairs.other(i), static_cast<double>(dilations[i]));
-      Value index = t.add(t.add(first, inside), static_cast<double>(-low[i]));
-      int64_t last = (window[i] - 1) * strides[i] + reach(i) - 1 - low[i];
-      pairs.addIndex(index, image[i], -low[i], last);
+    Pairs pairs(t, rows, of.window, of.kernel, columns);
+    for (size_t i = 0; i < of.kernel.size(); ++i) {
+      Value first = t.mul(pairs.own(i), static_cast<double>(of.strides[i]));
+      Value inside =
+          t.mul(pairs.other(i), static_cast<double>(of.dilations[i]));
+      Value index =
+          t.add(t.add(first, inside), static_cast<double>(-of.low[i]));
+      int64_t last =
+          (of.window[i] - 1) * of.strides[i] + of.reach(i) - 1 - of.low[i];
+      pairs.addIndex(index, of.image[i], -of.low[i], last);
     }
     return pairs;
   }
 
   Pairs windowsOfElements() {
     SmallVector<int64_t> counts;
-    for (size_t i = 0; i < kernel.size(); ++i)
+    for (size_t i = 0; i < of.kernel.size(); ++i)
       counts.push_back(numWindows(i));
-    Pairs pairs(t, rows, image, counts);
-    for (size_t i = 0; i < kernel.size(); ++i) {
+    Pairs pairs(t, rows, of.image, counts, columns);
+    for (size_t i = 0; i < of.kernel.size(); ++i) {
       Value index = windowIndex(pairs, i);
-      if (counts[i] == window[i])
-        pairs.addIndex(index, window[i], 0, window[i] - 1);
+      if (counts[i] == of.window[i])
+        pairs.addIndex(index, of.window[i], 0, of.window[i] - 1);
       else
-        pairs.addIndex(index, window[i], low[i] / strides[i] - counts[i] + 1,
-                       (image[i] - 1 + low[i]) / strides[i]);
+        pairs.addIndex(index, of.window[i],
+                       of.low[i] / of.strides[i] - counts[i] + 1,
+                       (of.image[i] - 1 + of.low[i]) / of.strides[i]);
     }
     return pairs;
   }
   Value windowIndex(Pairs &pairs, size_t i) {
-    if (numWindows(i) == window[i])
+    if (numWindows(i) == of.window[i])
       return pairs.other(i);
-    Value place = t.add(pairs.own(i), static_cast<double>(low[i]));
-    Value last = t.div(place, t.number(place, static_cast<double>(strides[i])));
+    Value place = t.add(pairs.own(i), static_cast<double>(of.low[i]));
+    Value last =
+        t.div(place, t.number(place, static_cast<double>(of.strides[i])));
     return t.add(t.add(last, static_cast<double>(1 - numWindows(i))),
                  pairs.other(i));
   }
@@ -220,7 +276,7 @@ private:
   Value winnersIn(Value images) {
     Pairs pairs = elementsOfWindows();
     Value read = pairs.read(images);
-    Value masked = pairs.orElse(read, lowest(read));
+    Value masked = pairs.orElse(read, lowestOf(elementType(read)));
     Value best = pairs.reduce(ReduceOpKind::max, masked, /*keepDims=*/true);
     Value isNoNumber = t.unary(UnaryKind::is_nan, masked);
     Value isBest = t.binary(BinaryKind::logical_or, isNoNumber,
@@ -236,27 +292,45 @@ private:
   /// -1 - x, which undoes itself.
   Value before(Value x) { return t.sub(t.number(x, -1), x); }
 
-  /// What is no larger than anything.
-  static double lowest(Value x) {
-    Type type = elementType(x);
-    if (isa<FloatType>(type))
-      return -std::numeric_limits<double>::infinity();
-    return type.isUnsignedInteger()
-               ? 0
-               : -std::ldexp(1.0, type.getIntOrFloatBitWidth() - 1);
+  /// Images, or what is made of them, as [rows, spatial..., columns...].
+  Value laid(Value images) {
+    SmallVector<int64_t> shape{rows}, last{0};
+    llvm::append_range(shape, shapeOf(images).drop_front(2));
+    if (columns.empty())
+      return t.reshape(images, shape);
+    llvm::append_range(last, dimsFrom(2, of.rank() + 2));
+    last.push_back(1);
+    return t.transpose(images, last);
   }
-
+  /// Numbers of windows, for all channels.
+  Value ofWindows(Value numbers) {
+    SmallVector<int64_t> shape(shapeOf(numbers));
+    if (shape.empty() || columns.empty())
+      return numbers;
+    shape.push_back(1);
+    return t.reshape(numbers, shape);
+  }
   void replace(Operation *op, Value y) {
     Value result = op->getResult(0);
-    result.replaceAllUsesWith(
-        t.cast(t.reshape(y, shapeOf(result)), elementType(result)));
+    SmallVector<int64_t> shape(shapeOf(result));
+    if (!columns.empty()) {
+      std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+      SmallVector<int64_t> first{0, static_cast<int64_t>(of.image.size()) + 1};
+      llvm::append_range(first, dimsFrom(1, of.image.size() + 1));
+      y = t.transpose(t.reshape(y, shape), first);
+    } else {
+      y = t.reshape(y, shape);
+    }
+    result.replaceAllUsesWith(t.cast(y, elementType(result)));
     op->erase();
   }
 
   OpBuilder builder;
   TensorBuilder t;
   int64_t rows;
-  SmallVector<int64_t> image, window, kernel, strides, low, dilations;
+  /// Channels, where they lie innermost.
+  SmallVector<int64_t, 1> columns;
+  PoolWindows of;
 };
 
 bool canCompose(Value images, Value windows) {
@@ -267,21 +341,53 @@ bool canCompose(Value images, Value windows) {
          placesOf(windows) < mostPlaces;
 }
 
-void compose(PoolOp op) {
-  if (canCompose(op.getX(), op.getResult()) &&
-      !elementType(op.getX()).isInteger(1))
-    PoolComposer(op, op.getX(), op.getResult(), op.getKernel()).pool(op);
+/// Which elements are the largest, of gradients whose pools were composed.
+using Found = llvm::DenseMap<MaxPoolGradientOp, Value>;
+
+/// Gradients of this pool.
+SmallVector<MaxPoolGradientOp> gradientsOf(PoolOp op) {
+  SmallVector<MaxPoolGradientOp> found;
+  for (Operation *user : op.getX().getUsers())
+    if (auto gradient = dyn_cast<MaxPoolGradientOp>(user))
+      if (gradient.getX() == op.getX() &&
+          gradient.getKernel() == op.getKernel() &&
+          gradient.getStrides() == op.getStrides() &&
+          gradient.getPads() == op.getPads() &&
+          gradient.getDilations() == op.getDilations() &&
+          shapeOf(gradient.getGradient()) == shapeOf(op.getResult()))
+        found.push_back(gradient);
+  return found;
 }
 
-void compose(MaxPoolGradientOp op) {
-  if (canCompose(op.getX(), op.getGradient()))
-    PoolComposer(op, op.getX(), op.getGradient(), op.getKernel())
-        .maxGradient(op);
+void compose(PoolOp op, bool channelsLast, Found &found) {
+  if (!canCompose(op.getX(), op.getResult()) ||
+      elementType(op.getX()).isInteger(1))
+    return;
+  auto gradients = gradientsOf(op);
+  PoolComposer composer(op, op.getX(), op.getResult(), op.getKernel(),
+                        channelsLast);
+  if (Value numbers = composer.pool(op, !gradients.empty()))
+    for (MaxPoolGradientOp gradient : gradients)
+      found[gradient] = numbers;
+}
+
+/// The pool itself reads the same of its images, which would be in memory from
+/// there to here, as large as all windows.
+void compose(MaxPoolGradientOp op, bool channelsLast, Found &found) {
+  if (!canCompose(op.getX(), op.getGradient()))
+    return;
+  Operation *before = op->getPrevNode(), *behind = op->getNextNode();
+  PoolComposer(op, op.getX(), op.getGradient(), op.getKernel(), channelsLast)
+      .maxGradient(op, found.lookup(op));
+  for (Operation *made = before ? before->getNextNode()
+                                : &behind->getBlock()->front();
+       made != behind; made = made->getNextNode())
+    made->setAttr(kApart, OpBuilder(made).getI64IntegerAttr(0));
 }
 
 /// What the gradient of a mean is made of: a transposed convolution of each
 /// channel by itself, all of whose weights are one number.
-void compose(ConvTransposeOp op) {
+void compose(ConvTransposeOp op, bool channelsLast, Found &) {
   Dims weights = shapeOf(op.getW());
   auto constant = op.getW().getDefiningOp<ConstantOp>();
   auto values = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
@@ -289,17 +395,31 @@ void compose(ConvTransposeOp op) {
   if (!values || weights[0] != static_cast<int64_t>(op.getGroups()) ||
       weights[1] != 1 || !canCompose(op.getResult(), op.getX()))
     return;
-  PoolComposer(op, op.getResult(), op.getX(), weights.drop_front(2))
+  PoolComposer(op, op.getResult(), op.getX(), weights.drop_front(2),
+               channelsLast)
       .spread(op, values.getSplatValue<APFloat>().convertToDouble());
 }
 
 struct ComposePoolsPass : codegen::impl::ComposePoolsBase<ComposePoolsPass> {
+  using ComposePoolsBase::ComposePoolsBase;
+
   void runOnOperation() override {
-    forEachStage(getOperation(), [](LocalStageOp stage) {
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
+      bool isLast = channelsLast && hasNarrowConvolutions(stage.getBlock());
+      Found found;
       for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
         llvm::TypeSwitch<Operation *>(&op)
             .Case<PoolOp, MaxPoolGradientOp, ConvTransposeOp>(
-                [](auto pool) { compose(pool); });
+                [&](auto pool) { compose(pool, isLast, found); });
+    });
+  }
+
+  /// Those that `axl-channels-last` turns round for cuDNN.
+  static bool hasNarrowConvolutions(Block &block) {
+    constexpr unsigned narrow = 16;
+    return llvm::any_of(block, [](Operation &op) {
+      return isa<ConvOp, ConvWeightGradientOp>(op) &&
+             tensorType(op.getOperand(0)).getElementTypeBitWidth() == narrow;
     });
   }
 };

@@ -137,7 +137,8 @@ struct ComputeWhereReadPass
     // A number or a few are made once, and every kernel finds them in a cache.
     constexpr int64_t leastBytes = 1 << 10;
     Value value = op->getResult(0);
-    if (!isCheap(op) || bytesOf(value) < leastBytes)
+    // Who reads what is padded reads parts that overlap, as windows do.
+    if (!isCheap(op) || bytesOf(value) < leastBytes || isa<PadOp>(op))
       return;
     Making making;
     making.collect(op);

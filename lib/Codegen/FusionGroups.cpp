@@ -207,15 +207,19 @@ void FusionGroups::record(Operation *op) {
 /// elements. A row operation in between ends that: it works out each row once.
 int64_t FusionGroups::demandOf(Operation *op, unsigned group) const {
   const FusionGroup &kernel = groups[group];
-  int64_t demand = 0;
+  int64_t demand = 0, ofSlices = 0;
   for (OpOperand &use : op->getUses()) {
     Operation *user = use.getOwner();
     auto it = kernel.demand.find(user);
     if (it == kernel.demand.end())
       continue;
     int64_t wanted = it->second;
-    if (isa<ConcatOp, PadOp>(user)) // Each operand where it is, not elsewhere.
-      wanted = std::min(wanted, numElements(op));
+    if (isa<SliceOp>(user)) // Each reads elements of its own.
+      wanted = ofSlices += wanted;
+    else if (isa<ConcatOp, PadOp>(user)) // Each operand where it is.
+      wanted = static_cast<int64_t>(static_cast<double>(wanted) *
+                                    static_cast<double>(numElements(op)) /
+                                    static_cast<double>(numElements(user)));
     else if (fusionKind(user) == FusionKind::Row)
       wanted = numElements(op);
     demand = std::max(demand, wanted);
@@ -256,7 +260,7 @@ bool FusionGroups::mayPull(Operation *op, unsigned group) const {
     return true;
   if (isCostly(op))
     return false;
-  if (elements == 1 || demand <= 2 * elements)
+  if (elements == 1 || demand <= 2 * elements || isa<PadOp>(op))
     return true;
   // The same for a whole row: worked out once for it, as LLVM moves what the
   // loop over a row does not change out of that loop.

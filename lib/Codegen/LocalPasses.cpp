@@ -40,7 +40,7 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
     passes.push_back(createComposeAttention(attentionFor(*target)));
     passes.push_back(createComposeChecks());
     passes.push_back(createComposeTopK());
-    passes.push_back(createComposePools());
+    passes.push_back(createComposePools({/*channelsLast=*/target->hasCudnn}));
     if (target->hasCudnn)
       passes.push_back(createNarrowConvolutions());
     // Behind a product that is padded there is a slice, and no epilogue.

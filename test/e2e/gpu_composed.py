@@ -23,6 +23,22 @@ c = AveragePool<kernel_shape=[2, 2], strides=[2, 2]>(b)
 d = GlobalAveragePool(c)
 logits = Flatten(d)
 """, "float[3,1,1] scale = {1, -2, 0.5}")
+# Between convolutions, whose images cuDNN wants with channels innermost.
+BETWEEN = model("float[4,8,11,10] input", "float[4,8] logits", """
+a = Conv<kernel_shape=[3, 3], pads=[1, 1, 1, 1]>(input, v)
+b = Relu(a)
+c = MaxPool<kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]>(b)
+d = Conv<kernel_shape=[1, 1]>(c, w)
+e = AveragePool<kernel_shape=[2, 2], pads=[1, 0, 0, 1]>(d)
+f = Conv<kernel_shape=[1, 1]>(e, w)
+g = MaxPool<kernel_shape=[4, 3], dilations=[1, 2]>(f)
+h = GlobalAveragePool(g)
+logits = Flatten(h)
+""")
+for name, size in ("v", 3), ("w", 1):
+    BETWEEN.graph.initializer.append(numpy_helper.from_array(
+        np.random.default_rng(2).standard_normal((8, 8, size, size))
+        .astype(np.float32) / (3 * size), name))
 # Of rows and of columns, both with equal elements.
 TOP_K = model(
     "float[4,3,50] input",
@@ -152,6 +168,13 @@ def training(*layout):
     """The gradients of each pool, to the weight in front of them."""
     isTheSame(POOLS, "--train", "--trainable=scale", "--loss=mse(logits,target)",
               "--optimizer=sgd(lr=0.5)", *layout, steps=3)
+
+
+def poolsBetween(*layout):
+    isTheSame(BETWEEN, "--train", "--loss=mse(logits,target)",
+              "--optimizer=sgd(lr=0.02)", "--precision=bf16", *layout, steps=3,
+              rtol=0.03, atol=3e-3, target="sm_90+cudnn+sim",
+              command="conv_weight_gradient")
 
 
 def attends(kvHeads, *layout):
@@ -338,6 +361,7 @@ def cases(every):
         name = " ".join(layout) or "one rank"
         yield f"pools {name}", isTheSame, POOLS, *layout
         yield f"pools in training {name}", training, *layout
+        yield f"pools between convolutions {name}", poolsBetween, *layout
         yield f"top-k {name}", isTheSame, TOP_K, *layout
     # One head of keys and values: its query heads are split.
     for kvHeads, layout in (2, []), (1, ["--tp=2"]):

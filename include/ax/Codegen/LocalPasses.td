@@ -68,8 +68,14 @@ def ComposePools : Pass<"axl-compose-pools"> {
     gradient is the sum over the windows that an element may be in; the place of
     each window's largest element is in memory then. So become transposed
     convolutions of each channel by itself whose weights are all one number, of
-    which a mean's gradient is made. Images of 2^31 places and more stay.
+    which a mean's gradient is made. Images of 2^31 places and more stay. With
+    `channels-last`, pools of stages with convolutions of 16 bits read images whose
+    channels lie innermost, as those have them for cuDNN.
   }];
+  let options = [
+    Option<"channelsLast", "channels-last", "bool", "false",
+           "Convolutions of 16 bits have their channels innermost">
+  ];
 }
 
 def ComposeProducts : Pass<"axl-compose-products"> {

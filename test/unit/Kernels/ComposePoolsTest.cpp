@@ -11,6 +11,8 @@ namespace {
 /// Shapes of the images and of what a pool makes of them, and its attributes.
 struct Windows {
   std::string images, result, attributes;
+  /// Of a gradient.
+  int numKernels = 2;
 };
 
 const Windows windows2d{
@@ -40,7 +42,8 @@ const Windows allWindows[] = {
      "kernel [2, 3, 2] strides [2, 2, 2] pads [0, 0, 0, 0, 0, 0] "
      "dilations [1, 1, 1] ceil_extra [0, 0, 0]"},
     {"2x2x7x", "2x2x2x",
-     "kernel [2] strides [4] pads [0, 0] dilations [1] ceil_extra [0]"},
+     "kernel [2] strides [4] pads [0, 0] dilations [1] ceil_extra [0]",
+     /*numKernels=*/1},
 };
 
 std::string tensor(const std::string &shape, const std::string &type) {
@@ -68,12 +71,12 @@ void checkPool(const std::string &kind, const Windows &windows,
 void checkMaxGradient(const Windows &windows, const std::string &type,
                       const std::string &function = "") {
   std::string from = tensor(windows.images, type);
-  checkStage({windows.images + type, windows.result + type},
-             made(function, from) + "%r = ax.max_pool_gradient " +
-                 (function.empty() ? "%a" : "%x") + ", %b " +
-                 windows.attributes + " : " + from + ", " +
-                 tensor(windows.result, type) + " -> " + from,
-             windows.images + type, /*numKernels=*/function.empty() ? 2 : 0, 0);
+  checkStage(
+      {windows.images + type, windows.result + type},
+      made(function, from) + "%r = ax.max_pool_gradient " +
+          (function.empty() ? "%a" : "%x") + ", %b " + windows.attributes +
+          " : " + from + ", " + tensor(windows.result, type) + " -> " + from,
+      windows.images + type, function.empty() ? windows.numKernels : 0, 0);
 }
 
 TEST(ComposePools, EveryWindow) {
