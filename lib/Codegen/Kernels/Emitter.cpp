@@ -178,7 +178,8 @@ void Emitter::emitResults() {
 }
 
 /// Counts reads that neighbouring points, or neighbouring iterations, have next
-/// to each other.
+/// to each other. What neighbouring iterations read alike, as a vector that rows
+/// are multiplied by, they find in a cache.
 void Emitter::noteOrder(const IndexExpr &offset) {
   auto coefficientOfLast = [&](const IndexSpace::Nest &nest) {
     for (int var : llvm::reverse(nest.vars))
@@ -187,8 +188,9 @@ void Emitter::noteOrder(const IndexExpr &offset) {
     return int64_t(0);
   };
   int64_t ofPoint = coefficientOfLast(*wholeNest);
-  rowReads += ofPoint == 1;
-  columnReads += ofPoint > 1 && coefficientOfLast(outer) == 1;
+  int64_t ofIteration = coefficientOfLast(outer);
+  rowReads += ofPoint == 1 && ofIteration != 0;
+  columnReads += ofPoint > 1 && ofIteration == 1;
 }
 
 /// Elements that lie next to each other along an outer loop, and far apart
