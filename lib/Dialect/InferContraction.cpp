@@ -15,10 +15,10 @@ static LogicalResult checkFactors(std::optional<Location> location, Value a,
   return checkElements(location, {a, b});
 }
 
-/// What their products are added up to.
+/// What the sum of their products is rounded to.
 static Type sumOf(Value factor) {
   Type element = elementOf(factor);
-  return isFloat8(element) ? Float32Type::get(element.getContext()) : element;
+  return isFloat8(element) ? BFloat16Type::get(element.getContext()) : element;
 }
 
 AX_INFER(DotOp) {

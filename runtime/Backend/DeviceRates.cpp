@@ -49,7 +49,7 @@ constexpr int numExecutions = 3;
 MatmulDesc squareProduct(DType type, int64_t size) {
   MatmulDesc desc;
   desc.a = desc.b = TensorDesc::dense(type, {size, size});
-  desc.c = TensorDesc::dense(isFloat8(type) ? DType::F32 : type, {size, size});
+  desc.c = TensorDesc::dense(isFloat8(type) ? DType::BF16 : type, {size, size});
   if (isFloat8(type))
     std::swap(desc.b.strides[0], desc.b.strides[1]);
   // As a Linear's weights.

@@ -155,6 +155,8 @@ using OfOneType = PlainMatmul<T, R>;
 
 template <typename A, typename B>
 ExpectedCpuOp ofFloat8(const MatmulDesc &desc) {
+  if (desc.c.dtype == DType::BF16)
+    return std::make_unique<PlainMatmul<A, BFloat16, B>>(desc);
   return std::make_unique<PlainMatmul<A, float, B>>(desc);
 }
 

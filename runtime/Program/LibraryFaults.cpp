@@ -76,10 +76,10 @@ bool areProducts(DType factors, DType result) {
 }
 
 /// Those of a matrix product: of factors of eight bits, each of which may have
-/// a type of its own, sums are f32.
+/// a type of its own, sums are f32, or rounded to bf16.
 bool areProducts(DType a, DType b, DType result) {
   if (isFloat8(a) && isFloat8(b))
-    return result == DType::F32;
+    return result == DType::F32 || result == DType::BF16;
   return a == b && areProducts(a, result);
 }
 

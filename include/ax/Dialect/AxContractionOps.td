@@ -11,7 +11,7 @@ def Ax_DotOp : Ax_ContractionOp<"dot", [Ax_DoneByParts]> {
     Result dimensions: batch (in the order of `lhs_batch`), the other dimensions
     of lhs, those of rhs. Created by Import for MatMul, Gemm, Einsum; Raise turns
     those with a weight into `ax.linear`. Factors of eight bits (`f8E4M3FN`,
-    `f8E5M2`, or one of each) give f32.
+    `f8E5M2`, or one of each) give bf16, or the sum in f32.
   }];
   let arguments = (ins Ax_Tensor:$lhs, Ax_Tensor:$rhs,
     DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
@@ -27,9 +27,9 @@ def Ax_LinearOp : Ax_LayerOp<"linear", [Ax_DoneByParts]> {
   let summary = "x W";
   let description = [{
     x: [..., k]; W: [k, n], or [n, k] with `transpose_w`; result: [..., n]. Created
-    by Raise from a dot with a two-dimensional weight. Factors of
-    eight bits give f32, as in `ax.dot`. What a library does in one call with it, a bias [n], an activation and a residual, stands behind it; code
-    generation decides.
+    by Raise from a dot with a two-dimensional weight. Factors of eight bits give bf16
+    or f32, as in `ax.dot`. What a library does in one call with it, a bias [n], an
+    activation and a residual, stands behind it; code generation decides.
   }];
   let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
     UnitAttr:$transpose_w);

@@ -221,7 +221,9 @@ Value Float8Setter::rounded(Value value, FloatType type, Operation *user,
   return made->getResult(0);
 }
 
-/// Rounds the factors; what they were multiplied with is taken from the result.
+/// Rounds the factors; what they were multiplied with is taken from the result,
+/// which is bf16, as --precision=bf16 has it: the sum, which may be beyond what
+/// f16 has.
 void Float8Setter::setProduct(Operation *product, FloatType left,
                               FloatType right, const Layer &of) {
   FloatType types[] = {left, right};
@@ -238,14 +240,15 @@ void Float8Setter::setProduct(Operation *product, FloatType left,
   }
   Value result = product->getResult(0);
   RankedTensorType wanted = tensorType(result);
-  result.setType(wanted.clone(t.b.getF32Type()));
-  Value exact = t.mul(result, inverse);
+  result.setType(wanted.clone(t.b.getBF16Type()));
+  Value wide = t.wide(result), exact = t.mul(wide, inverse);
   for (Operation *user : result.getUsers())
     if (auto cast = dyn_cast<CastOp>(user);
-        cast && cast.getType() == exact.getType())
+        cast && cast != wide.getDefiningOp() &&
+        cast.getType() == exact.getType())
       widened.emplace_back(cast, exact);
   Value rounded = t.cast(exact, wanted.getElementType());
-  result.replaceAllUsesExcept(rounded, exact.getDefiningOp());
+  result.replaceAllUsesExcept(rounded, wide.getDefiningOp());
 }
 
 /// Products of the backward pass are called as their Linear, and have one of

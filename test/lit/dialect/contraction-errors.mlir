@@ -20,7 +20,7 @@
 %x = ax.iota dim 0 : tensor<4x5xf32>
 %e = ax.cast %x : tensor<4x5xf32> -> tensor<4x5xf8E4M3FN>
 %g = ax.cast %x : tensor<4x5xf32> -> tensor<4x5xf8E5M2>
-// expected-error @+2 {{'ax.dot' op inferred type(s) 'tensor<4x4xf32>' are incompatible with return type(s) of operation 'tensor<4x4xf8E5M2>'}}
+// expected-error @+2 {{'ax.dot' op inferred type(s) 'tensor<4x4xbf16>' are incompatible with return type(s) of operation 'tensor<4x4xf8E5M2>'}}
 // expected-error @+1 {{failed to infer returned types}}
 %0 = ax.dot %e, %g batch [] x [] contract [1] x [1] : tensor<4x5xf8E4M3FN>, tensor<4x5xf8E5M2> -> tensor<4x4xf8E5M2>
 

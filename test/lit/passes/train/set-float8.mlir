@@ -24,13 +24,14 @@
 // CHECK: %[[R8:.*]] = ax.reshape %[[X8]] : tensor<2x16x32xf8E4M3FN> -> tensor<32x32xf8E4M3FN>
 // CHECK: %[[W:.*]] = ax.load @w
 // CHECK: %[[W8:.*]] = ax.cast %{{.*}} : tensor<32x16xf32> -> tensor<32x16xf8E4M3FN>
-// CHECK: %[[Y:.*]] = ax.linear %[[R8]], %[[W8]] {node = "fc"} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E4M3FN> -> tensor<32x16xf32>
-// CHECK: ax.binary mul %[[Y]], %{{.*}} : tensor<32x16xf32>, tensor<f32>
+// CHECK: %[[Y:.*]] = ax.linear %[[R8]], %[[W8]] {node = "fc"} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E4M3FN> -> tensor<32x16xbf16>
+// CHECK: %[[YW:.*]] = ax.cast %[[Y]] : tensor<32x16xbf16> -> tensor<32x16xf32>
+// CHECK: ax.binary mul %[[YW]], %{{.*}} : tensor<32x16xf32>, tensor<f32>
 // CHECK: ax.linear {{.*}} : tensor<32x16xbf16>, tensor<16x8xbf16> -> tensor<32x8xbf16>
 // CHECK: %[[G8:.*]] = ax.cast %{{.*}} {ax.action = "B"} : tensor<32x16xf32> -> tensor<32x16xf8E5M2>
 // CHECK: ax.reduce max %{{.*}} {ax.action = "B"}
-// CHECK: ax.linear %[[G8]], %[[W8]] {ax.action = "B", node = "fc", transpose_w} : tensor<32x16xf8E5M2>, tensor<32x16xf8E4M3FN> -> tensor<32x32xf32>
-// CHECK: ax.dot %[[R8]], %[[G8]] {{.*}} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E5M2> -> tensor<32x16xf32>
+// CHECK: ax.linear %[[G8]], %[[W8]] {ax.action = "B", node = "fc", transpose_w} : tensor<32x16xf8E5M2>, tensor<32x16xf8E4M3FN> -> tensor<32x32xbf16>
+// CHECK: ax.dot %[[R8]], %[[G8]] {{.*}} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E5M2> -> tensor<32x16xbf16>
 // The last amax comes in front, and the oldest goes. 224 is 448 / 2^1.
 // CHECK: %[[NEW:.*]] = ax.reshape %[[AX]] {ax.action = "U"}
 // CHECK: %[[OLD:.*]] = ax.slice %[[SX]] starts [1] steps [1] {ax.action = "U"} : tensor<4xf32> -> tensor<2xf32>
@@ -54,16 +55,18 @@
 // LAST: %[[STEP:.*]] = ax.load @optimizer.step
 // LAST: ax.binary floor_mod %[[STEP]]
 // A model of bf16: weights are rounded from what is kept in f32, and results
-// are, but those that the model widens, to its type.
+// without their scales are, but those that the model widens, to its type.
 // CHECK-LABEL: ax.program @half
 // CHECK: %[[HW:.*]] = ax.load @w : tensor<32x16xf32>
 // CHECK: %[[HS:.*]] = ax.binary mul %[[HW]], %{{.*}} : tensor<32x16xf32>, tensor<f32> -> tensor<32x16xf32>
 // CHECK: %[[HW8:.*]] = ax.cast %[[HS]] : tensor<32x16xf32> -> tensor<32x16xf8E4M3FN>
-// CHECK: %[[HY:.*]] = ax.linear %{{.*}}, %[[HW8]] {node = "fc"} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E4M3FN> -> tensor<32x16xf32>
-// CHECK: %[[HE:.*]] = ax.binary mul %[[HY]], %{{.*}} : tensor<32x16xf32>, tensor<f32>
+// CHECK: %[[HY:.*]] = ax.linear %{{.*}}, %[[HW8]] {node = "fc"} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E4M3FN> -> tensor<32x16xbf16>
+// CHECK: %[[HV:.*]] = ax.cast %[[HY]]
+// CHECK: %[[HE:.*]] = ax.binary mul %[[HV]], %{{.*}} : tensor<32x16xf32>, tensor<f32>
 // CHECK: ax.cast %[[HE]] : tensor<32x16xf32> -> tensor<32x16xbf16>
-// CHECK: %[[HD:.*]] = ax.dot %{{.*}} {ax.action = "B", node = "fc"} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E5M2> -> tensor<32x16xf32>
-// CHECK: %[[HG:.*]] = ax.binary mul %[[HD]], %{{.*}}
+// CHECK: %[[HD:.*]] = ax.dot %{{.*}} {ax.action = "B", node = "fc"} : tensor<32x32xf8E4M3FN>, tensor<32x16xf8E5M2> -> tensor<32x16xbf16>
+// CHECK: %[[HC:.*]] = ax.cast %[[HD]]
+// CHECK: %[[HG:.*]] = ax.binary mul %[[HC]], %{{.*}}
 // CHECK: ax.return %{{.*}}, %[[HG]]
 ax.plan @p version 3 {
   ax.state @w : tensor<32x16xf32> from "w" offset 0 length 2048 {trainable}
