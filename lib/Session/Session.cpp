@@ -300,7 +300,7 @@ Session::makePrograms(const std::string &planPath,
   impl->backends.cards = options.cards;
   impl->backends.communicator = options.communicator;
   impl->backends.devices = {options.threadsPerRank, options.flushDenormals,
-                            options.tf32};
+                            options.tf32, options.nondeterministic};
   if (options.noHostFallback)
     impl->backends.host.clear();
   if (llvm::Error error = rt::allBackends().check(impl->backends))

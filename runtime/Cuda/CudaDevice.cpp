@@ -126,7 +126,7 @@ createDevices(llvm::ArrayRef<int32_t> cards, const DeviceOptions &options) {
         return opened.takeError();
       shared.card = std::move(*opened);
       shared.products = makeProducts(shared.card, options.tf32);
-      shared.dnn = makeDnn(shared.card, options.tf32);
+      shared.dnn = makeDnn(shared.card, options);
     }
     devices.push_back(std::make_unique<CudaDevice>(shared));
   }

@@ -26,7 +26,8 @@ public:
 
 /// Loads nothing before the first of them. With `tf32`, factors of f32 may be
 /// rounded to ten bits behind the point.
-std::unique_ptr<CudaDnn> makeDnn(const SharedCard &card, bool tf32);
+std::unique_ptr<CudaDnn> makeDnn(const SharedCard &card,
+                                 const DeviceOptions &options);
 
 } // namespace ax::rt::cuda
 

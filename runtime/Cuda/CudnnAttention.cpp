@@ -84,9 +84,9 @@ class AttentionGradient : public CudaOp {
 public:
   /// `forwards`: null where the stats are given.
   AttentionGradient(const AttentionGradientDesc &desc, SharedPlan forwards,
-                    SharedPlan backwards)
+                    SharedPlan backwards, bool nondeterministic)
       : desc(desc), forwards(std::move(forwards)),
-        backwards(std::move(backwards)) {
+        backwards(std::move(backwards)), hasSums(nondeterministic) {
     workspaceBytes = place(End) + alignment;
   }
 
@@ -113,6 +113,8 @@ public:
                 {DV, next()},
                 {Delta, at(OfDelta)},
                 {One, &numbers.one}});
+    if (hasSums)
+      all.push_back({DQSums, at(OfSums)});
     CUdeviceptr scratch = base + static_cast<CUdeviceptr>(place(OfPlans));
     if (forwards) {
       first.append({{Out, at(OfOut)}, {Stats, at(OfStats)}});
@@ -124,7 +126,7 @@ public:
 
 private:
   /// What is in the workspace, one behind another.
-  enum Piece { OfDelta, OfStats, OfOut, OfPlans, End };
+  enum Piece { OfDelta, OfStats, OfOut, OfSums, OfPlans, End };
   int64_t place(Piece piece) const {
     int64_t perQuery = statsBytesOf(desc.forward);
     int64_t ofPlans = backwards->getWorkspaceBytes(), outBytes = 0;
@@ -132,8 +134,10 @@ private:
       ofPlans = std::max(ofPlans, forwards->getWorkspaceBytes());
       outBytes = desc.forward.out.spanBytes();
     }
+    int64_t sumBytes =
+        desc.dq.numElements() * static_cast<int64_t>(sizeof(float));
     const int64_t bytes[] = {perQuery, forwards ? perQuery : 0, outBytes,
-                             ofPlans};
+                             hasSums ? sumBytes : 0, ofPlans};
     int64_t begin = 0;
     for (int i = 0; i < piece; ++i)
       begin += static_cast<int64_t>(llvm::alignTo(bytes[i], alignment));
@@ -142,6 +146,8 @@ private:
 
   AttentionGradientDesc desc;
   SharedPlan forwards, backwards;
+  /// dq is added up in f32.
+  bool hasSums;
 };
 
 } // namespace
@@ -153,9 +159,10 @@ std::unique_ptr<CudaOp> makeAttention(const AttentionDesc &desc,
 
 std::unique_ptr<CudaOp> makeAttentionGradient(const AttentionGradientDesc &desc,
                                               SharedPlan forwards,
-                                              SharedPlan backwards) {
-  return std::make_unique<AttentionGradient>(desc, std::move(forwards),
-                                             std::move(backwards));
+                                              SharedPlan backwards,
+                                              bool nondeterministic) {
+  return std::make_unique<AttentionGradient>(
+      desc, std::move(forwards), std::move(backwards), nondeterministic);
 }
 
 } // namespace ax::rt::cuda

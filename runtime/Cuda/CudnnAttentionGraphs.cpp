@@ -15,7 +15,8 @@
 //   dv = p^T gradient, dk = ds^T q, dq = ds k.
 //
 // Sums of dq are not added up by whoever comes first: then results would differ
-// from run to run. For that ds is in memory, in the type of the factors.
+// from run to run. For that ds is in memory, in the type of the factors. Where
+// they may differ, dq is added up in f32, in memory that need not be 0 before.
 //
 // A mask is read as it lies, of f32 or of the type of the factors, any of its
 // dimensions being 1; cuDNN 9.19 plans all of these, forwards and backwards,
@@ -120,7 +121,7 @@ public:
   }
 
   llvm::Expected<std::unique_ptr<CudnnPlan>>
-  buildBackwards(const AttentionGradientDesc &of) {
+  buildBackwards(const AttentionGradientDesc &of, bool nondeterministic) {
     Tensor gradient = tensor(Gradient, of.gradient);
     Tensor q = tensor(Q, desc.q), out = tensor(Out, desc.out);
     Tensor keys = transposedTensor(K, desc.k);
@@ -147,7 +148,16 @@ public:
     ds = apply(CUDNN_POINTWISE_MUL, ds, &p);
     ds = apply(CUDNN_POINTWISE_MUL, ds, &scale);
     multiplyByGroups(ds, q, tensor(DK, of.dk));
-    graph.matmul(ds, graph.transposed(keys, type), tensor(DQ, of.dq));
+    Tensor last = graph.transposed(keys, type), dq = tensor(DQ, of.dq);
+    if (nondeterministic) {
+      Four sizes = sizesOf(of.dq);
+      Tensor sums =
+          graph.tensor(DQSums, sizes, packedStrides(sizes), CUDNN_DATA_FLOAT);
+      graph.matmul(ds, last, sums);
+      graph.pointwise(CUDNN_POINTWISE_IDENTITY, dq, sums);
+    } else {
+      graph.matmul(ds, last, dq);
+    }
     return graph.build();
   }
 
@@ -234,8 +244,9 @@ planAttention(const SharedCudnn &cudnn, const AttentionDesc &desc) {
 
 llvm::Expected<std::unique_ptr<CudnnPlan>>
 planAttentionGradient(const SharedCudnn &cudnn,
-                      const AttentionGradientDesc &desc) {
-  return Builder(cudnn, desc.forward).buildBackwards(desc);
+                      const AttentionGradientDesc &desc,
+                      bool nondeterministic) {
+  return Builder(cudnn, desc.forward).buildBackwards(desc, nondeterministic);
 }
 
 } // namespace ax::rt::cuda

@@ -14,6 +14,7 @@ namespace ax::rt::cuda {
 ///   Stats     log(sum(exp(scores))) of each query [batch, heads, S, 1] in f32,
 ///             which the first graph gives and the second reads
 ///   Delta     sum(out gradient) of each query, likewise, for the second alone
+///   DQSums    dq in f32, dense, where it is added up in any order
 ///
 /// and Mask, if there is one, with 1 along dimensions in which it is the same.
 /// Scale, Hidden (-inf, where attention is causal) and One are numbers.
@@ -31,6 +32,7 @@ enum Number : int64_t {
   Delta,
   One,
   DQ,
+  DQSums,
   DK,
   DV
 };
@@ -46,7 +48,7 @@ llvm::Expected<std::unique_ptr<CudnnPlan>>
 planAttention(const SharedCudnn &cudnn, const AttentionDesc &desc);
 llvm::Expected<std::unique_ptr<CudnnPlan>>
 planAttentionGradient(const SharedCudnn &cudnn,
-                      const AttentionGradientDesc &desc);
+                      const AttentionGradientDesc &desc, bool nondeterministic);
 
 } // namespace ax::rt::cuda
 

@@ -39,7 +39,8 @@ private:
 
 class CudnnDnn : public CudaDnn {
 public:
-  CudnnDnn(SharedCard card, bool tf32) : card(std::move(card)), tf32(tf32) {}
+  CudnnDnn(SharedCard card, const DeviceOptions &options)
+      : card(std::move(card)), options(options) {}
 
   llvm::Expected<std::unique_ptr<CudaOp>>
   prepare(const AttentionDesc &desc) override {
@@ -64,11 +65,13 @@ public:
     }
     if (llvm::Error error = start())
       return error;
-    llvm::Expected<SharedPlan> plan = backwards.find(
-        desc, [&] { return planAttentionGradient(handle, desc); });
+    llvm::Expected<SharedPlan> plan = backwards.find(desc, [&] {
+      return planAttentionGradient(handle, desc, options.nondeterministic);
+    });
     if (!plan)
       return plan.takeError();
-    return makeAttentionGradient(desc, std::move(first), std::move(*plan));
+    return makeAttentionGradient(desc, std::move(first), std::move(*plan),
+                                 options.nondeterministic);
   }
 
   llvm::Expected<std::unique_ptr<CudaOp>>
@@ -82,7 +85,7 @@ public:
     if (llvm::Error error = start())
       return error;
     llvm::Expected<SharedPlan> plan = convolutions.find(
-        desc, [&] { return planConvolution(handle, desc, tf32); });
+        desc, [&] { return planConvolution(handle, desc, options.tf32); });
     if (!plan)
       return plan.takeError();
     return makeConvolution(desc.kind, std::move(*plan));
@@ -108,7 +111,7 @@ private:
   }
 
   SharedCard card;
-  bool tf32;
+  DeviceOptions options;
   std::mutex mutex;
   SharedCudnn handle;
   PlansByDescription<AttentionDesc> forwards;
@@ -118,8 +121,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<CudaDnn> makeDnn(const SharedCard &card, bool tf32) {
-  return std::make_unique<CudnnDnn>(card, tf32);
+std::unique_ptr<CudaDnn> makeDnn(const SharedCard &card,
+                                 const DeviceOptions &options) {
+  return std::make_unique<CudnnDnn>(card, options);
 }
 
 } // namespace ax::rt::cuda

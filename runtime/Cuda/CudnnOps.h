@@ -17,7 +17,8 @@ std::unique_ptr<CudaOp> makeAttention(const AttentionDesc &desc,
 /// `forwards` is the plan of the attention; null where its sums are given.
 std::unique_ptr<CudaOp> makeAttentionGradient(const AttentionGradientDesc &desc,
                                               SharedPlan forwards,
-                                              SharedPlan backwards);
+                                              SharedPlan backwards,
+                                              bool nondeterministic);
 std::unique_ptr<CudaOp> makeConvolution(ConvKind kind, SharedPlan plan);
 
 } // namespace ax::rt::cuda

@@ -34,7 +34,7 @@ public:
 
 bool hasCudnn() { return false; }
 
-std::unique_ptr<CudaDnn> makeDnn(const SharedCard &, bool) {
+std::unique_ptr<CudaDnn> makeDnn(const SharedCard &, const DeviceOptions &) {
   return std::make_unique<NoDnn>();
 }
 

@@ -88,6 +88,18 @@ TEST_P(AttentionSuite, RandomGradients) {
   }
 }
 
+// Sums in any order are right, too.
+TEST_P(AttentionSuite, RandomGradientsInAnyOrder) {
+  DeviceOptions options;
+  options.nondeterministic = true;
+  ProductRunner runner(options);
+  RandomAttention attention(GetParam().seed + 1);
+  for (uint32_t i = 0; i < GetParam().numRandom && !HasFatalFailure(); ++i) {
+    AttentionDesc desc = attention.next();
+    checkGradient(runner, makeGradientDesc(desc, attention.layout()), i);
+  }
+}
+
 TEST_P(AttentionSuite, EveryTypeLayoutAndGroup) {
   ProductRunner runner;
   for (const auto &[desc, layout] : everyTypeLayoutAndGroup()) {

@@ -46,7 +46,7 @@ protected:
   static void checkBackwards(const AttentionGradientDesc &desc,
                              const SharedCudnn &card) {
     ASSERT_EQ(findObstacle(desc), "") << toString(desc);
-    auto plan = planAttentionGradient(card, desc);
+    auto plan = planAttentionGradient(card, desc, /*nondeterministic=*/false);
     ASSERT_TRUE(bool(plan))
         << toString(desc) << ": " << llvm::toString(plan.takeError());
     EXPECT_GE((*plan)->getWorkspaceBytes(), 2 * numScores(desc.forward))
@@ -68,6 +68,19 @@ TEST_F(CudnnPlanTest, Gpt2) {
     checkBoth(makeAttentionDesc(DType::BF16, {16, 12, 12, 1024, 1024, 64},
                                 layout, /*causal=*/true),
               layout);
+}
+
+// There is no gradient of the scores in memory then.
+TEST_F(CudnnPlanTest, AnyOrder) {
+  for (int64_t keyHeads : {2, 8}) {
+    AttentionDesc desc =
+        makeAttentionDesc(DType::BF16, {2, 8, keyHeads, 1024, 1024, 128},
+                          HeadLayout::Heads, /*causal=*/true);
+    auto plan = planAttentionGradient(h100, makeGradientDesc(desc),
+                                      /*nondeterministic=*/true);
+    ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+    EXPECT_LT((*plan)->getWorkspaceBytes(), numScores(desc));
+  }
 }
 
 TEST_F(CudnnPlanTest, LargeHeadsInGroups) {
@@ -160,7 +173,8 @@ TEST_F(CudnnPlanTest, KeptPlansAreTaken) {
     SharedCudnn keeping = llvm::cantFail(
         CudnnHandle::describe(readDescription(), folder.string()));
     auto forwards = planAttention(keeping, desc);
-    auto backwards = planAttentionGradient(keeping, makeGradientDesc(desc));
+    auto backwards = planAttentionGradient(keeping, makeGradientDesc(desc),
+                                           /*nondeterministic=*/false);
     ASSERT_TRUE(forwards && backwards);
     bytes.push_back((*forwards)->getWorkspaceBytes());
     bytes.push_back((*backwards)->getWorkspaceBytes());
@@ -180,7 +194,8 @@ TEST_F(CudnnPlanTest, WhatNoKernelIsForIsUnsupported) {
   for (int64_t size : {4, 12}) {
     AttentionDesc desc = makeAttentionDesc(DType::BF16, {2, 4, 2, 5, 5, size});
     expectNoKernel(planAttention(h100, desc));
-    expectNoKernel(planAttentionGradient(h100, makeGradientDesc(desc)));
+    expectNoKernel(planAttentionGradient(h100, makeGradientDesc(desc),
+                                         /*nondeterministic=*/false));
   }
 }
 

@@ -11,7 +11,7 @@ namespace ax::rt::cuda {
 
 TEST(WithoutCudnnTest, SaysThatAHeaderWasMissing) {
   EXPECT_FALSE(hasCudnn());
-  auto dnn = makeDnn(nullptr, false);
+  auto dnn = makeDnn(nullptr, DeviceOptions());
   auto expect = [](llvm::Error error) {
     ErrorDescription said = describeError(std::move(error));
     EXPECT_EQ(said.code, ExitCode::Unsupported);

@@ -179,6 +179,11 @@ defm flush_denormals : Switch<
 defm tf32 : Switch<
   "tf32", "Products of f32 may round factors to TF32, where that is faster",
   help4_running>;
+defm nondeterministic : Switch<
+  "nondeterministic",
+  "Results may be rounded otherwise in each run, where that is faster: gradients "
+  "of attention by cuDNN",
+  help4_running>;
 defm launch_blocking : Switch<
   "launch-blocking",
   "Wait for each command, so that an error of the device names what made it",

@@ -346,6 +346,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
       static_cast<int32_t>(std::clamp<int64_t>(threads, INT32_MIN, INT32_MAX));
   flags.read(OPT_flush_denormals, session.flushDenormals);
   flags.read(OPT_tf32, session.tf32);
+  flags.read(OPT_nondeterministic, session.nondeterministic);
   flags.read(OPT_launch_blocking, session.launchBlocking);
   if (flags.text(OPT_capture) == "on")
     session.capture = rt::CaptureMode::On;

@@ -27,7 +27,7 @@ measure(const SessionOptions &options, const rt::Program &program) {
   if (!kind)
     return kind.takeError();
   rt::DeviceOptions devices{options.threadsPerRank, options.flushDenormals,
-                            options.tf32};
+                            options.tf32, options.nondeterministic};
   int32_t card = options.cards.empty() ? 0 : options.cards.front();
   auto made = kind->create({card}, devices);
   if (!made)

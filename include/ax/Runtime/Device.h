@@ -231,6 +231,9 @@ struct DeviceOptions {
   /// Products may round factors of f32 to as many bits as TF32 has, ten behind
   /// the point, where that is faster.
   bool tf32 = false;
+  /// Sums may have another order in each run, and so another rounding, where
+  /// that is faster.
+  bool nondeterministic = false;
 };
 
 /// How a device whose memory is the host's, and who works for it, find the same

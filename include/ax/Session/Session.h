@@ -74,6 +74,8 @@ struct SessionOptions {
   bool flushDenormals = false;
   /// Products may round factors of f32 as rt::DeviceOptions says.
   bool tf32 = false;
+  /// Sums may be rounded as rt::DeviceOptions says.
+  bool nondeterministic = false;
   /// Ranks wait for each command, so that an error comes with what made it.
   bool launchBlocking = false;
   /// As rt::ExecutorOptions::capture.

@@ -305,6 +305,24 @@ static std::string findMaskObstacle(const Tensor &mask, const Tensor *factor) {
   return "";
 }
 
+/// Whether it is what a product adds up in f32, in any order, for a copy that
+/// is narrow.
+bool Graph::isSumOfProduct(const Tensor &tensor) const {
+  auto isOne = [&](const Node &node) {
+    return node.output.number == tensor.number
+               ? node.kind == Kind::Matmul
+               : std::none_of(node.inputs.begin(), node.inputs.end(),
+                              [&](const Tensor &input) {
+                                return input.number == tensor.number;
+                              }) ||
+                     (node.kind == Kind::Pointwise &&
+                      node.mode == CUDNN_POINTWISE_IDENTITY);
+  };
+  return tensor.type == CUDNN_DATA_FLOAT && tensor.isInMemory() &&
+         isWritten(tensor.number) &&
+         std::all_of(nodes.begin(), nodes.end(), isOne);
+}
+
 // What the flash kernels of cuDNN 9 want, or less than that.
 std::string Graph::findObstacle() const {
   constexpr size_t forwards = 2, backwards = 5;
@@ -336,6 +354,8 @@ std::string Graph::findObstacle() const {
           return named(*operand) + " has a number for each row, not in f32";
         continue;
       }
+      if (count == backwards && isSumOfProduct(*operand))
+        continue;
       if (std::string why = simcudnn::findObstacle(*operand); !why.empty())
         return named(*operand) + why;
       if (first && first->type != operand->type)
@@ -368,7 +388,8 @@ int64_t Graph::workspaceBytes() const {
     const Tensor &first = node.inputs[0];
     bool sumsUp = node.kind == Kind::Reduction && !node.reducesRows();
     bool readsScores = node.kind == Kind::Matmul && node.output.isInMemory() &&
-                       first.isVirtual && !first.isNarrow();
+                       first.isVirtual && !first.isNarrow() &&
+                       !isSumOfProduct(node.output);
     if (sumsUp || readsScores)
       bytes += first.numElements() * narrow;
   }

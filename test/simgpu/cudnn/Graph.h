@@ -101,6 +101,7 @@ struct Graph {
   std::vector<Node> nodes;
 
   Fault build(std::vector<Node> unordered);
+  bool isSumOfProduct(const Tensor &tensor) const;
   bool isWritten(int64_t number) const;
   size_t numMatmuls() const;
   bool isConvolution() const {
