@@ -121,9 +121,23 @@ static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
          gradient.getCausal() == attention.getCausal();
 }
 
+/// Whether cuDNN takes 0 for the scores of keys behind the last one, which fill
+/// a block of 128: where a query's own are far below 0, exp(0 - log sum) is inf
+/// and its gradient NaN. (pytorch/pytorch issue 196678; up to cuDNN 9.30.)
+static bool hasScoresOfNoKey(AttentionGradientOp gradient) {
+  constexpr int64_t block = 128;
+  return gradient.getMask() && shapeOf(gradient.getK())[2] % block == block / 2;
+}
+
+/// What is subtracted from each other may both be more by the same number,
+/// which is more than logarithms of sums are below 0. f32 keeps four digits
+/// behind the point then.
+static Value lift(Value x, TensorBuilder &t) { return t.add(x, 1024.0); }
+
 /// Attention, and gradients that are given its sums.
 static void shareSums(AttentionOp attention,
-                      ArrayRef<AttentionGradientOp> gradients) {
+                      ArrayRef<AttentionGradientOp> gradients,
+                      bool liftMasked) {
   OpBuilder builder(attention);
   Type sums = RankedTensorType::get(shapeOf(attention.getQ()).drop_back(),
                                     builder.getF32Type());
@@ -137,12 +151,17 @@ static void shareSums(AttentionOp attention,
   attention.erase();
   for (AttentionGradientOp gradient : gradients) {
     builder.setInsertionPoint(gradient);
+    TensorBuilder t(gradient.getLoc(), builder);
+    Value mask = gradient.getMask(), logSums = shared.getLogSums();
+    if (liftMasked && hasScoresOfNoKey(gradient)) {
+      mask = lift(mask, t);
+      logSums = lift(logSums, t);
+    }
     auto made = LocalAttentionGradientOp::create(
         builder, gradient.getLoc(), gradient.getResultTypes(), gradient.getQ(),
         gradient.getK(), gradient.getV(), gradient.getResult(),
-        gradient.getGradient(), gradient.getMask(), shared.getLogSums(),
-        gradient.getScaleAttr(), gradient.getCausalAttr(),
-        gradient.getEmptyRowsZeroAttr());
+        gradient.getGradient(), mask, logSums, gradient.getScaleAttr(),
+        gradient.getCausalAttr(), gradient.getEmptyRowsZeroAttr());
     made->setDiscardableAttrs(gradient->getDiscardableAttrDictionary());
     gradient.replaceAllUsesWith(made);
     gradient.erase();
@@ -196,13 +215,20 @@ struct ComposeAttentionPass
     for (AttentionGradientOp gradient : gradients)
       leave(gradient, mask);
     if (!gradients.empty())
-      shareSums(op, gradients);
+      shareSums(op, gradients, liftMasked);
   }
   void give(AttentionGradientOp op) {
-    if (isLeft(op))
-      leave(op);
-    else
+    if (!isLeft(op)) {
       compose(op);
+      return;
+    }
+    leave(op);
+    // Sums are computed again, with this mask.
+    if (!liftMasked || !hasScoresOfNoKey(op))
+      return;
+    OpBuilder builder(op);
+    TensorBuilder t(op.getLoc(), builder);
+    op.getMaskMutable().assign(lift(op.getMask(), t));
   }
   /// Returns the mask, which is made where none is given.
   template <typename Op>

@@ -13,7 +13,7 @@ namespace ax::codegen {
 
 /// What cuDNN 9.19 plans for a card: heads of up to 256 forwards, and backwards
 /// on those of 9.0, but 128 on newer ones. There the CPU does a gradient of
-/// larger heads of code for 9.0.
+/// larger heads of code for 9.0, on which masked gradients may overflow.
 static ComposeAttentionOptions attentionFor(const GpuTarget &target) {
   constexpr unsigned hopper = 90;
   constexpr int64_t large = 256;
@@ -23,6 +23,8 @@ static ComposeAttentionOptions attentionFor(const GpuTarget &target) {
     options.largestHead = large;
   if (target.capability == hopper)
     options.largestGradientHead = large;
+  // Those that run on a card of 9.0, too.
+  options.liftMasked = target.capability <= hopper;
   return options;
 }
 

@@ -14,8 +14,10 @@ namespace ax::rt::cuda {
 /// The functions of libcudnn_graph.so.9. The library stays in the process.
 class Cudnn {
 public:
-  /// The oldest one that is known to do all that is asked of it: 9.10.
-  static constexpr size_t oldestVersion = 91000;
+  /// The oldest one that is known to do all that is asked of it: 9.16. Up to
+  /// 9.15 gradients of attention are wrong where keys are no multiple of 128
+  /// (cudnn-frontend hides others with lengths).
+  static constexpr size_t oldestVersion = 91600;
 
   /// Looks in the folders that AXRUN_CUDA_PATH lists, then where the loader
   /// does. An Unsupported error where there is none, or it is too old.

@@ -134,6 +134,26 @@ y = MatMul(p, v)
               command=" attention [^\n]* masked")
 
 
+def isFarBelow(keys, *flags):
+    """Scores of -120, whose exponentials are 0 in f32: gradients are numbers."""
+    graph = attentionOf("random", (2, 1, 1, keys), keys=keys)
+    for tensor in graph.graph.initializer:
+        array = numpy_helper.to_array(tensor).copy()
+        if tensor.name in ("wq", "wk"):
+            # Of the first input, which is 1.
+            array[0, ::SIZE] = 30 if tensor.name == "wq" else -30
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+    random = np.random.default_rng(3)
+    inputs = {name: random.standard_normal((2, rows, WIDTH)).astype(np.float32)
+              / 4 for name, rows in (("input", ROWS), ("other", keys))}
+    for array in inputs.values():
+        array[..., 0] = 1
+    isTheSame(graph, "--train", "--loss=mse(logits,target)",
+              "--optimizer=sgd(lr=0.02)", "--precision=bf16", *flags, steps=2,
+              rtol=0.02, atol=0.02, target=CUDNN, inputs=inputs,
+              command=" attention_gradient [^\n]* masked ")
+
+
 def isDoneByTheCpu(size):
     """Where cuDNN refuses, with the mask that is made for cuDNN."""
     with scratch() as folder:
@@ -182,6 +202,8 @@ def cases(every):
     for size in SIZE, 256:
         yield f"heads of {size} done by the CPU", isDoneByTheCpu, size
     yield "no number", isNoNumber
+    for keys in 64, 65:
+        yield f"scores far below 0, {keys} keys", isFarBelow, keys
     for name in ("bert_eager_ts14_dyn", "bert_sdpa_ts20_dyn",
                  "bert_sdpa_dynamo23_static", "gpt2_eager_dynamo18_static",
                  "gpt2_sdpa_dynamo18_static", "llama_eager_dynamo18_static",

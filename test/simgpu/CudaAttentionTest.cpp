@@ -131,12 +131,12 @@ TEST_F(AttentionRefusals, SaysWhichFunctionIsMissing) {
 TEST_F(AttentionRefusals, SaysThatSomethingIsTooOld) {
   startSimgpu({{"CUDNN_VERSION", "90902"}});
   AttentionDesc desc = makeAttentionDesc(DType::F16, small);
-  expectBoth(desc, "the cuDNN that is there is of version 9.9, and 9.10 is "
+  expectBoth(desc, "the cuDNN that is there is of version 9.9, and 9.16 is "
                    "needed");
   startSimgpu({{"DRIVER", "12080"}});
   expectBoth(desc, "the cuDNN that is there is for CUDA 13, and the driver is "
                    "of version 12.8");
-  startSimgpu({{"CUDNN_VERSION", "91000"}});
+  startSimgpu({{"CUDNN_VERSION", "91600"}});
   ProductRunner runner;
   checkAttention(runner, desc);
 }

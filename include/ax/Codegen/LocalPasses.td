@@ -38,14 +38,18 @@ def ComposeAttention : Pass<"axl-compose-attention"> {
     rounded away). What cuDNN gives for queries that attend to nothing is
     replaced, with 0 or NaN, and so is the gradient of that; not where a constant, or
     the lack of a mask, says that there are none. A gradient of what the stage
-    computes is given that one's mask, and the sums of its softmax.
+    computes is given that one's mask, and the sums of its softmax; with `lift-masked`
+    1024 more of both where keys are 64 more than a multiple of 128, since there cuDNN
+    takes 0 for scores of keys that are none.
   }];
   let options = [
     Option<"cudnn", "cudnn", "bool", "false", "cuDNN is there">,
     Option<"largestHead", "largest-head", "int64_t", "128",
            "Size of the largest heads of which cuDNN does attention">,
     Option<"largestGradientHead", "largest-gradient-head", "int64_t", "128",
-           "Size of the largest heads of which it does the gradient">
+           "Size of the largest heads of which it does the gradient">,
+    Option<"liftMasked", "lift-masked", "bool", "false",
+           "Where it may overflow otherwise, its gradients have larger masks">
   ];
 }
 

@@ -323,6 +323,29 @@ bool Graph::isSumOfProduct(const Tensor &tensor) const {
          std::all_of(nodes.begin(), nodes.end(), isOne);
 }
 
+/// What scores have subtracted from them: a number for each query.
+const Tensor &Graph::statsOfGradient() const {
+  auto found = std::find_if(nodes.begin(), nodes.end(), [](const Node &node) {
+    return node.kind == Kind::Pointwise && node.mode == CUDNN_POINTWISE_SUB &&
+           node.inputs[1].isInMemory() && node.inputs[1].sizes.back() == 1;
+  });
+  return found->inputs[1];
+}
+
+bool Graph::takesZeroForNoKey(const Node &node) const {
+  constexpr size_t backwards = 5;
+  constexpr int64_t block = 128;
+  bool isMasked = std::any_of(nodes.begin(), nodes.end(), [](const Node &of) {
+    return of.kind == Kind::Pointwise && isMask(of, of.inputs.back()) &&
+           of.inputs.back().isInMemory();
+  });
+  // The only product of scores that are not turned.
+  return node.kind == Kind::Matmul && numMatmuls() == backwards && isMasked &&
+         node.output.isInMemory() && node.inputs[0].isVirtual &&
+         !node.inputs[0].isNarrow() &&
+         node.inputs[0].sizes[3] % block == block / 2;
+}
+
 // What the flash kernels of cuDNN 9 want, or less than that.
 std::string Graph::findObstacle() const {
   constexpr size_t forwards = 2, backwards = 5;

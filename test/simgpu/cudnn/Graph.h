@@ -102,6 +102,10 @@ struct Graph {
 
   Fault build(std::vector<Node> unordered);
   bool isSumOfProduct(const Tensor &tensor) const;
+  /// Whether it is the gradient of queries of masked attention to 64 keys more
+  /// than a multiple of 128, and the logarithms of sums that it reads.
+  bool takesZeroForNoKey(const Node &node) const;
+  const Tensor &statsOfGradient() const;
   bool isWritten(int64_t number) const;
   size_t numMatmuls() const;
   bool isConvolution() const {
