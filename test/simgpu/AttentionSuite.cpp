@@ -23,6 +23,17 @@ AttentionGradientDesc inF32(AttentionGradientDesc desc) {
   return desc;
 }
 
+/// The mask's type and strides, which are 0 where it is repeated.
+std::string maskOf(const AttentionDesc &desc) {
+  std::string text = "no mask";
+  if (desc.hasMask) {
+    text = "a mask of " + std::string(toString(desc.mask.dtype)) + ", strides";
+    for (int64_t stride : desc.mask.strides)
+      text += " " + std::to_string(stride);
+  }
+  return text + (desc.givesLogSums ? ", sums are given" : "");
+}
+
 template <typename Desc>
 ExpectedCpuOp prepareOnCpu(const Desc &desc) {
   if constexpr (std::is_same_v<Desc, AttentionDesc>)
@@ -36,6 +47,7 @@ ExpectedCpuOp prepareOnCpu(const Desc &desc) {
 void checkAttention(ProductRunner &runner, const AttentionDesc &desc,
                     uint32_t seed) {
   ASSERT_EQ(findFault(desc), "") << toString(desc);
+  SCOPED_TRACE(maskOf(desc));
   AttentionDesc wide = inF32(desc);
   std::vector<ViewData> data, plain;
   fillBoth(desc, wide, seed, data, plain);
@@ -47,6 +59,7 @@ void checkAttention(ProductRunner &runner, const AttentionDesc &desc,
 void checkGradient(ProductRunner &runner, const AttentionGradientDesc &desc,
                    uint32_t seed) {
   ASSERT_EQ(findFault(desc), "") << toString(desc);
+  SCOPED_TRACE(maskOf(desc.forward));
   AttentionGradientDesc wide = inF32(desc);
   std::vector<ViewData> data, plain;
   fillBoth(desc, wide, seed, data, plain);
