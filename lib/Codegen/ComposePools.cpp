@@ -1,10 +1,11 @@
 //===- ComposePools.cpp - Pools of reads and reductions -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A window's maximum is a reduction over its places, each of which is read
-// where it is in the image; a gradient is a sum over the windows that an
-// element may be in. Both are pairs of an element of the result and something
-// that it reads, which are worked out one by one and never in memory.
+// Small windows are unrolled (SmallWindows.h). Of others, a window's maximum is
+// a reduction over its places, each of which is read where it is in the image;
+// a gradient is a sum over the windows that an element may be in. Both are
+// pairs of an element of the result and something that it reads, which are
+// worked out one by one and never in memory.
 //
 // An example, in one dimension: windows of 3 elements at a distance of 2 with a
 // pad of 1. Window o reads the places 2 o - 1 + k for k in 0 .. 2. Element p is
@@ -149,7 +150,7 @@ public:
   Value pool(PoolOp op, bool hasGradient) {
     Value images = laid(op.getX()), numbers, y;
     bool isMax = op.getKind() == PoolKind::max;
-    if (isMax && hasGradient && SmallWindows::areSmall(of))
+    if (isMax && hasGradient && SmallWindows::areSmall(of.kernel, of.strides))
       std::tie(numbers, y) = SmallWindows(t, of).findLargest(images);
     else
       y = reduceWindows(images, isMax);
@@ -163,7 +164,7 @@ public:
   /// largest, if the pool has found that. Else two reductions: which element
   /// has a window's gradient, and what an element gets of its windows.
   void maxGradient(MaxPoolGradientOp op, Value numbers) {
-    if (SmallWindows::areSmall(of)) {
+    if (SmallWindows::areSmall(of.kernel, of.strides)) {
       SmallWindows small(t, of);
       if (!numbers) {
         Value largest;
@@ -185,7 +186,7 @@ public:
   /// What each window has is given to all elements that it reads, times
   /// `factor`.
   void spread(ConvTransposeOp op, double factor) {
-    if (SmallWindows::areSmall(of))
+    if (SmallWindows::areSmall(of.kernel, of.strides))
       return replace(
           op, t.mul(SmallWindows(t, of).sumGradient(laid(op.getX())), factor));
     Pairs pairs = windowsOfElements();
@@ -211,7 +212,7 @@ public:
 private:
   /// The largest of each window's elements, or their sum.
   Value reduceWindows(Value images, bool isMax) {
-    if (SmallWindows::areSmall(of)) {
+    if (SmallWindows::areSmall(of.kernel, of.strides)) {
       SmallWindows small(t, of);
       return isMax ? small.max(images) : small.sum(images);
     }
@@ -377,7 +378,10 @@ void compose(MaxPoolGradientOp op, bool channelsLast, Found &found) {
   if (!canCompose(op.getX(), op.getGradient()))
     return;
   Operation *before = op->getPrevNode(), *behind = op->getNextNode();
-  PoolComposer(op, op.getX(), op.getGradient(), op.getKernel(), channelsLast)
+  // What is reduced twice is in memory where columns are reduced.
+  bool isLast =
+      channelsLast && SmallWindows::areSmall(op.getKernel(), op.getStrides());
+  PoolComposer(op, op.getX(), op.getGradient(), op.getKernel(), isLast)
       .maxGradient(op, found.lookup(op));
   for (Operation *made = before ? before->getNextNode()
                                 : &behind->getBlock()->front();

@@ -137,8 +137,10 @@ struct ComputeWhereReadPass
     // A number or a few are made once, and every kernel finds them in a cache.
     constexpr int64_t leastBytes = 1 << 10;
     Value value = op->getResult(0);
-    // Who reads what is padded reads parts that overlap, as windows do.
-    if (!isCheap(op) || bytesOf(value) < leastBytes || isa<PadOp>(op))
+    // Slices of what is padded are parts that overlap, as windows do.
+    bool isOfWindows = isa<PadOp>(op) &&
+                       llvm::any_of(value.getUsers(), llvm::IsaPred<SliceOp>);
+    if (!isCheap(op) || bytesOf(value) < leastBytes || isOfWindows)
       return;
     Making making;
     making.collect(op);

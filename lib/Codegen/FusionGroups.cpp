@@ -202,6 +202,14 @@ void FusionGroups::record(Operation *op) {
     nodeOfOp[op] = downstream.add(readers);
 }
 
+/// How often windows read each element of what is padded; others read it once.
+int64_t FusionGroups::timesRead(Operation *op, int64_t demand) const {
+  return gpu && isa<PadOp>(op)
+             ? llvm::divideCeilSigned(demand,
+                                      std::max<int64_t>(numElements(op), 1))
+             : 1;
+}
+
 /// E.g. f of [64, 1], broadcast to [64, 1000] in the kernel: each element of
 /// the broadcast asks for one of f, so that its demand is 64000, of 64
 /// elements. A row operation in between ends that: it works out each row once.
@@ -214,12 +222,11 @@ int64_t FusionGroups::demandOf(Operation *op, unsigned group) const {
     if (it == kernel.demand.end())
       continue;
     int64_t wanted = it->second;
-    if (isa<SliceOp>(user)) // Each reads elements of its own.
+    if (gpu && isa<SliceOp>(user)) // Each reads elements of its own.
       wanted = ofSlices += wanted;
-    else if (isa<ConcatOp, PadOp>(user)) // Each operand where it is.
-      wanted = static_cast<int64_t>(static_cast<double>(wanted) *
-                                    static_cast<double>(numElements(op)) /
-                                    static_cast<double>(numElements(user)));
+    else if (isa<ConcatOp, PadOp>(
+                 user)) // Each operand where it is, not elsewhere.
+      wanted = std::min(wanted, numElements(op) * timesRead(user, wanted));
     else if (fusionKind(user) == FusionKind::Row)
       wanted = numElements(op);
     demand = std::max(demand, wanted);
@@ -260,7 +267,10 @@ bool FusionGroups::mayPull(Operation *op, unsigned group) const {
     return true;
   if (isCostly(op))
     return false;
-  if (elements == 1 || demand <= 2 * elements || isa<PadOp>(op))
+  // Windows read what is padded where it lies.
+  bool isOfWindows = gpu && isa<PadOp>(op) &&
+                     llvm::all_of(op->getUsers(), llvm::IsaPred<SliceOp>);
+  if (elements == 1 || demand <= 2 * elements || isOfWindows)
     return true;
   // The same for a whole row: worked out once for it, as LLVM moves what the
   // loop over a row does not change out of that loop.

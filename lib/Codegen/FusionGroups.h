@@ -36,6 +36,7 @@ private:
   void place(mlir::Operation *op);
   void join(mlir::Operation *op, unsigned group);
   bool mayJoin(mlir::Operation *op, unsigned group) const;
+  int64_t timesRead(mlir::Operation *op, int64_t demand) const;
   bool mayPull(mlir::Operation *op, unsigned group) const;
   bool mayKeepRows(mlir::Operation *op, unsigned group) const;
   bool isOfRows(mlir::Operation *op, unsigned group) const;

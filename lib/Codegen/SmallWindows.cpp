@@ -34,11 +34,10 @@ double ax::codegen::lowestOf(Type type) {
              : -std::ldexp(1.0, type.getIntOrFloatBitWidth() - 1);
 }
 
-bool SmallWindows::areSmall(const PoolWindows &of) {
+bool SmallWindows::areSmall(Dims kernel, Dims strides) {
   // More are more than a kernel has.
   constexpr int64_t most = 9;
-  return llvm::product_of(of.kernel) <= most &&
-         llvm::product_of(of.strides) <= most;
+  return llvm::product_of(kernel) <= most && llvm::product_of(strides) <= most;
 }
 
 int64_t SmallWindows::numElements() const {

@@ -31,7 +31,7 @@ class SmallWindows {
 public:
   SmallWindows(TensorBuilder &t, const PoolWindows &of) : t(t), of(of) {}
 
-  static bool areSmall(const PoolWindows &of);
+  static bool areSmall(Dims kernel, Dims strides);
 
   Value max(Value images);
   /// In a type that is wide enough to add up in.

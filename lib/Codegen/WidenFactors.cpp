@@ -3,8 +3,8 @@
 //
 // A product of two numbers of eight bits is exact in f32, and each of them in
 // bf16. So a library that has products of wider types alone gives what one for
-// these would that sums up in f32, and rounds to bf16 if that is wanted. Where
-// a GPU's library has one, products whose shapes fit it stay.
+// these would that sums up in f32. Where a GPU's library has one, products
+// whose shapes fit it stay.
 //
 //===----------------------------------------------------------------------===//
 #include "Float8Products.h"
@@ -51,21 +51,6 @@ struct WidenFactorsPass : codegen::impl::WidenFactorsBase<WidenFactorsPass> {
       if (isMarked)
         op->setAttr(kWidened, builder.getUnitAttr());
     }
-    if (Operation *product = getLibraryCore(op); wide.isF32() && product == op)
-      roundResult(op);
-  }
-
-  /// Products of f32 give f32.
-  static void roundResult(Operation *op) {
-    Value result = op->getResult(0);
-    RankedTensorType type = tensorType(result);
-    if (!type.getElementType().isBF16())
-      return;
-    OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op);
-    result.setType(type.clone(builder.getF32Type()));
-    auto rounded = CastOp::create(builder, op->getLoc(), type, result);
-    result.replaceAllUsesExcept(rounded, rounded);
   }
 };
 

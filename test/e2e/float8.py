@@ -15,6 +15,7 @@ from onnx import helper
 from _training import HALVES, axrun, logged, losses, narrowed, small
 from cases import TRAINING, Failed, run, scratch, tool
 
+PIPELINE = ["--pp=2 --micro-batches=2"]
 LAYOUTS = ["--dp=2", "--tp=2", "--micro-batches=2", "--pp=2 --micro-batches=2",
            "--dp=2 --zero=3"]
 MORE = ["--pp=2", "--tp=2x2x1", "--dp=2 --tp=2",
@@ -283,7 +284,7 @@ def cases(every):
         yield f"{name} {steps} steps", alike, name, steps, layouts
         for kind in HALVES:
             yield (f"{name} of {kind} {steps} steps", alike, name, steps,
-                   layouts[:None if every else 2], kind)
+                   layouts if every else PIPELINE + layouts[:2], kind)
     for name, layout in [("gpt2_tied", ""), ("llama", ""),
                          ("gpt2_tied", "--dp=2 --zero=3"), ("llama", "--tp=2")
                          ] + every * [

@@ -67,14 +67,18 @@ def ComposeChecks : Pass<"axl-compose-checks"> {
 def ComposePools : Pass<"axl-compose-pools"> {
   let summary = "Pools and their gradients become reductions";
   let description = [{
-    For targets whose library has no pools. Each element of a window is read where
-    it lies, and a reduction makes the maximum, the sum or the mean of them. A
-    gradient is the sum over the windows that an element may be in; the place of
-    each window's largest element is in memory then. So become transposed
+    For targets whose library has no pools. Of windows of up to nine elements, as far
+    apart, each element is a slice of the images with steps, and what a gradient reads
+    is the number of each window's largest element, which the pool finds if it is in
+    the same stage. Of others each element is read where it lies, and a reduction makes
+    the maximum, the sum or the mean of them. A gradient is the sum over the windows
+    that an element may be in; the place of each window's largest element is in memory
+    then. So become transposed
     convolutions of each channel by itself whose weights are all one number, of
     which a mean's gradient is made. Images of 2^31 places and more stay. With
     `channels-last`, pools of stages with convolutions of 16 bits read images whose
-    channels lie innermost, as those have them for cuDNN.
+    channels lie innermost, as those have them for cuDNN; gradients of larger windows
+    do not, which would have all that windows read in memory.
   }];
   let options = [
     Option<"channelsLast", "channels-last", "bool", "false",
@@ -254,6 +258,14 @@ def PickElements : Pass<"axl-pick-elements"> {
   let description = [{
     What a loss of shards selects by comparing all indices with a label is gathered,
     where the index is in the shard, and 0 elsewhere.
+  }];
+}
+
+def RoundFloat8 : Pass<"axl-round-float8"> {
+  let summary = "Products of eight bits give f32, which is rounded behind them";
+  let description = [{
+    For processors, which do such products in f32 (`axl-widen-factors`): what gives
+    bf16 gives the sum, and a cast stands behind it.
   }];
 }
 

@@ -190,9 +190,13 @@ void Float8Setter::addScaled(Value root, FloatType type, Operation *user,
   TensorBuilder t(user->getLoc(), atFirst);
   made.scale = scaleOf(t, made.state);
   made.inverse = t.div(t.number(made.scale, 1), made.scale);
-  MarkStageAndAction mark(markedAction(user), user->getAttr(kStage));
+  // Views of it are where what it is of is made.
+  Operation *maker = root.getDefiningOp();
+  Attribute stage = maker ? maker->getAttr(kStage) : Attribute();
+  MarkStageAndAction mark(markedAction(user),
+                          stage ? stage : user->getAttr(kStage));
   OpBuilder atRoot(first, &mark);
-  if (Operation *maker = root.getDefiningOp())
+  if (maker)
     atRoot.setInsertionPointAfter(maker);
   TensorBuilder ofRoot(user->getLoc(), atRoot);
   Value wide = ofRoot.wide(root);
@@ -243,9 +247,9 @@ void Float8Setter::setProduct(Operation *product, FloatType left,
   result.setType(wanted.clone(t.b.getBF16Type()));
   Value wide = t.wide(result), exact = t.mul(wide, inverse);
   for (Operation *user : result.getUsers())
-    if (auto cast = dyn_cast<CastOp>(user);
-        cast && cast != wide.getDefiningOp() &&
-        cast.getType() == exact.getType())
+    if (auto cast = dyn_cast<CastOp>(user); cast &&
+                                            cast != wide.getDefiningOp() &&
+                                            cast.getType() == exact.getType())
       widened.emplace_back(cast, exact);
   Value rounded = t.cast(exact, wanted.getElementType());
   result.replaceAllUsesExcept(rounded, wide.getDefiningOp());

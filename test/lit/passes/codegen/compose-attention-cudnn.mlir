@@ -83,3 +83,12 @@ axl.stage @large(%q: tensor<1x2x16x256xf16>, %v: tensor<1x2x16x64xf16>, %w: tens
   %b:3 = ax.attention_gradient %q, %q, %v, %1, %v scale 1.000000e+00 : tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16> -> tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x64xf16>
   axl.yield %2, %a#0, %b#0 : tensor<1x2x16x64xf16>, tensor<1x2x16x256xf16>, tensor<1x2x16x256xf16>
 }
+
+// A gradient with a mask that is the same for all keys is made of products.
+// CHECK-LABEL: axl.stage @of_no_keys
+// CHECK-NOT: attention_gradient
+// CHECK: axl.yield
+axl.stage @of_no_keys(%q: tensor<2x4x16x8xbf16>, %k: tensor<2x4x16x8xbf16>, %m: tensor<2x4x1x1xf32>, %g: tensor<2x4x16x8xbf16>) {
+  %d:3 = ax.attention_gradient %q, %k, %k, %q, %g mask %m : tensor<2x4x1x1xf32> scale 0.5 {product_type = bf16} : tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16> -> tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16>
+  axl.yield %d#0, %d#1, %d#2 : tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16>, tensor<2x4x16x8xbf16>
+}

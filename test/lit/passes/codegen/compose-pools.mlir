@@ -127,3 +127,12 @@ axl.stage @behind(%a: tensor<2x8x6x6xbf16>, %w: tensor<8x8x1x1xbf16>) {
   %q = ax.pool max %c kernel [5, 5] strides [2, 2] pads [1, 1, 0, 0] dilations [1, 1] ceil_extra [0, 0] : tensor<2x8x6x6xbf16> -> tensor<2x8x2x2xbf16>
   axl.yield %p, %q : tensor<2x8x3x3xbf16>, tensor<2x8x2x2xbf16>
 }
+
+// The gradient of larger windows has their maxima twice: rows keep them.
+// LAST-LABEL: axl.stage @gradient_behind
+// LAST: ax.reduce min %{{.*}} dims [3, 4] : tensor<16x2x2x5x5xi32>
+axl.stage @gradient_behind(%a: tensor<2x8x6x6xbf16>, %w: tensor<8x8x1x1xbf16>, %b: tensor<2x8x2x2xbf16>) {
+  %c = ax.conv %a, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<2x8x6x6xbf16>, tensor<8x8x1x1xbf16> -> tensor<2x8x6x6xbf16>
+  %r = ax.max_pool_gradient %c, %b kernel [5, 5] strides [2, 2] pads [1, 1, 0, 0] dilations [1, 1] ceil_extra [0, 0] : tensor<2x8x6x6xbf16>, tensor<2x8x2x2xbf16> -> tensor<2x8x6x6xbf16>
+  axl.yield %r : tensor<2x8x6x6xbf16>
+}
