@@ -171,9 +171,11 @@ def training(*layout):
 
 
 def poolsBetween(*layout):
+    """One rank rounds as the CPU; a gradient that went elsewhere would show."""
+    rtol = 0.02 if layout else 1e-5
     isTheSame(BETWEEN, "--train", "--loss=mse(logits,target)",
               "--optimizer=sgd(lr=0.02)", "--precision=bf16", *layout, steps=3,
-              rtol=0.03, atol=3e-3, target="sm_90+cudnn+sim",
+              rtol=rtol, atol=rtol / 10, target="sm_90+cudnn+sim",
               command="conv_weight_gradient")
 
 
