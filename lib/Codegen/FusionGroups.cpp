@@ -222,10 +222,11 @@ int64_t FusionGroups::demandOf(Operation *op, unsigned group) const {
     if (it == kernel.demand.end())
       continue;
     int64_t wanted = it->second;
-    if (gpu && isa<SliceOp>(user)) // Each reads elements of its own.
+    // Each slice reads elements of its own; parts of a whole are read where
+    // they are, and not elsewhere.
+    if (gpu && isa<SliceOp>(user))
       wanted = ofSlices += wanted;
-    else if (isa<ConcatOp, PadOp>(
-                 user)) // Each operand where it is, not elsewhere.
+    else if (isa<ConcatOp, PadOp>(user))
       wanted = std::min(wanted, numElements(op) * timesRead(user, wanted));
     else if (fusionKind(user) == FusionKind::Row)
       wanted = numElements(op);

@@ -35,7 +35,6 @@ double ax::codegen::lowestOf(Type type) {
 }
 
 bool SmallWindows::areSmall(Dims kernel, Dims strides) {
-  // More are more than a kernel has.
   constexpr int64_t most = 9;
   return llvm::product_of(kernel) <= most && llvm::product_of(strides) <= most;
 }

@@ -31,6 +31,8 @@ class SmallWindows {
 public:
   SmallWindows(TensorBuilder &t, const PoolWindows &of) : t(t), of(of) {}
 
+  /// Of up to nine elements, and no further apart: more are more than a kernel
+  /// may have.
   static bool areSmall(Dims kernel, Dims strides);
 
   Value max(Value images);

@@ -84,6 +84,14 @@ def sources(pattern):
             if fnmatch.fnmatch(f"{top}/{each}", pattern)]
 
 
+def feedsOf(cases):
+    """Of nodes of one model."""
+    feeds = {}
+    for n, each in enumerate(cases):
+        feeds |= each.feeds(f"n{n}_")
+    return feeds
+
+
 def readTable():
     """The cases."""
     for line in (HERE / "cases.txt").read_text().splitlines():
@@ -165,10 +173,7 @@ class Maker:
         cases = cases_of(op, opset)
         (scratch / "model.onnx").write_bytes(
             model_of(cases, opset).SerializeToString())
-        feeds = {}
-        for n, each in enumerate(cases):
-            feeds |= each.feeds(f"n{n}_")
-        self.outputs(case, scratch, folder, feeds,
+        self.outputs(case, scratch, folder, feedsOf(cases),
                      *[f"--max=n{n}_o0={each.room}"
                        for n, each in enumerate(cases) if each.room])
 
@@ -178,10 +183,7 @@ class Maker:
         cases = list(CONTRIB[module, group]())
         (scratch / "model.onnx").write_bytes(
             _contrib.model_of(cases).SerializeToString())
-        feeds = {}
-        for n, each in enumerate(cases):
-            feeds |= each.feeds(f"n{n}_")
-        self.outputs(case, scratch, folder, feeds)
+        self.outputs(case, scratch, folder, feedsOf(cases))
 
     def made(self, case, scratch, folder):
         """What made.py makes, as the CPU does it."""
