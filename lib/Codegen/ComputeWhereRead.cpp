@@ -167,12 +167,22 @@ struct ComputeWhereReadPass
     llvm::sort(readers, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
     });
-    for (Operation *reader : llvm::drop_begin(readers)) {
-      OpBuilder builder(reader);
-      IRMapping mapping;
-      for (Operation *made : making.ops)
-        builder.clone(*made, mapping);
-      reader->replaceUsesOfWith(value, mapping.lookup(value));
+    // An extreme of rows is found by the kernel of the next one.
+    SmallVector<Operation *> together;
+    bool isFirst = true;
+    for (Operation *reader : readers) {
+      together.push_back(reader);
+      if (findExtreme(reader))
+        continue;
+      if (!std::exchange(isFirst, false)) {
+        OpBuilder builder(together.front());
+        IRMapping mapping;
+        for (Operation *made : making.ops)
+          builder.clone(*made, mapping);
+        for (Operation *one : together)
+          one->replaceUsesOfWith(value, mapping.lookup(value));
+      }
+      together.clear();
     }
   }
 };

@@ -83,9 +83,7 @@ static int64_t numElements(Operation *op) {
   return tensorType(op->getResult(0)).getNumElements();
 }
 
-/// Dimensions in front of the rows that a row operation works on; nothing when
-/// its rows are not contiguous.
-static std::optional<ArrayRef<int64_t>> rowPrefix(Operation *op) {
+std::optional<ArrayRef<int64_t>> rowPrefix(Operation *op) {
   ArrayRef<int64_t> shape = tensorType(op->getOperand(0)).getShape();
   int64_t rank = shape.size(), first = rank;
   if (auto reduce = dyn_cast<ReduceOp>(op)) {
@@ -155,7 +153,8 @@ void FusionGroups::place(Operation *op) {
     // kernel waits for memory, and one more number of each row costs nothing.
     bool alone = wanting.size() == 1 && !wanted;
     for (unsigned group : wanting) {
-      if (!mayJoin(op, group) || (!alone && usersReach(op, group)))
+      if (!mayJoin(op, group) || (!alone && usersReach(op, group)) ||
+          isApart(op, group))
         continue;
       if (!alone &&
           numElements(op) != numElements(groups[group].members.front()) &&
@@ -164,6 +163,11 @@ void FusionGroups::place(Operation *op) {
       join(op, group);
       if (!alone)
         inMemory.insert(op->result_begin(), op->result_end());
+      return;
+    }
+    if (std::optional<unsigned> group = findBeside(op)) {
+      join(op, *group);
+      inMemory.insert(op->result_begin(), op->result_end());
       return;
     }
   }

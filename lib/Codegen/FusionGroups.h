@@ -41,6 +41,9 @@ private:
   bool mayKeepRows(mlir::Operation *op, unsigned group) const;
   bool isOfRows(mlir::Operation *op, unsigned group) const;
   bool mayKeepPlaces(mlir::Operation *op, unsigned group) const;
+  std::optional<unsigned> findBeside(mlir::Operation *op) const;
+  bool mayJoinBeside(mlir::Operation *op, unsigned group) const;
+  bool isApart(mlir::Operation *op, unsigned group) const;
   llvm::SmallSetVector<mlir::Operation *, 16>
   dependentsOf(mlir::Operation *op, unsigned group) const;
   /// FusionGroup::demand of `op`, if it joined that group.
@@ -72,6 +75,13 @@ bool isFree(mlir::Operation *op);
 /// Whether an element takes some tens of instructions, so that to work it out
 /// twice is dearer than to write and to read it once.
 bool isCostly(mlir::Operation *op);
+/// Dimensions in front of the rows that a row operation works on; nothing when
+/// its rows are not contiguous.
+std::optional<llvm::ArrayRef<int64_t>> rowPrefix(mlir::Operation *op);
+/// The maximum or minimum of rows that is made of what `reader` gives, an
+/// element of each element, and nothing else is. A GPU's kernel finds it along
+/// with what else it makes of the same elements.
+ReduceOp findExtreme(mlir::Operation *reader);
 /// A constant that is a part of kernels, not memory.
 bool isInlineConstant(mlir::Operation *op);
 

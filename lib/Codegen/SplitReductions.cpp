@@ -20,6 +20,11 @@
 // How many parts there are depends on shapes alone, and so do the bits of the
 // results.
 //
+// An extreme of all elements that something else reads, too, has rows for
+// parts: of them it is found by the kernel of that, which has the elements.
+// E.g. of x that is rounded to eight bits the largest |x|, by which the next
+// step's x is.
+//
 // The same holds for softmax, norms and arg_reduce of few long rows. They
 // become reductions and element-wise operations first, each with a kernel of
 // its own. So does a softmax along a dimension that is not the last: all along
@@ -202,6 +207,65 @@ void split(ReduceOp op, const Extent &of, const Cut &cut) {
   op.erase();
 }
 
+/// What else reads the elements of which `op` is the extreme, before it.
+struct Beside {
+  /// From the first to the last, what is made of elements for it alone.
+  SmallVector<Operation *> making;
+  Operation *reader;
+};
+
+/// Whether a card has enough to do with rows of the tensor, each a block's.
+bool areManyRows(ArrayRef<int64_t> shape) {
+  constexpr int64_t shortRow = 128, longRow = 1 << 16;
+  return shape.size() > 1 && shape.back() >= shortRow &&
+         shape.back() <= longRow &&
+         isMostOfCard(llvm::product_of(shape.drop_back()) * largestBlock);
+}
+
+std::optional<Beside> findBeside(ReduceOp op) {
+  ArrayRef<int64_t> shape = shapeOf(op.getOperand());
+  bool isExtreme =
+      op.getKind() == ReduceOpKind::max || op.getKind() == ReduceOpKind::min;
+  if (!isExtreme || op.getDims().size() != shape.size() || !areManyRows(shape))
+    return std::nullopt;
+  Beside found;
+  Value elements = op.getOperand();
+  while (elements.hasOneUse()) {
+    Operation *maker = elements.getDefiningOp();
+    if (!isa_and_present<UnaryOp, CastOp>(maker))
+      return std::nullopt;
+    found.making.insert(found.making.begin(), maker);
+    elements = maker->getOperand(0);
+  }
+  found.reader = op;
+  for (Operation *user : elements.getUsers())
+    if (isElementwise(user) && !llvm::is_contained(found.making, user) &&
+        user->isBeforeInBlock(found.reader))
+      found.reader = user;
+  if (found.reader == op)
+    return std::nullopt;
+  return found;
+}
+
+/// The extreme of each row stands before what else reads the row, which cannot
+/// depend on it, and whose kernel may find it (FusionGroups.cpp).
+ReduceOp splitRows(ReduceOp op, const Beside &beside) {
+  for (Operation *making : beside.making)
+    making->moveBefore(beside.reader);
+  RankedTensorType type = tensorType(op.getOperand());
+  OpBuilder atReader(beside.reader), builder(op);
+  TensorBuilder ofRows(op.getLoc(), atReader), t(op.getLoc(), builder);
+  int64_t last = type.getRank() - 1;
+  Value rows = ofRows.reduce(op.getKind(), op.getOperand(), {last},
+                             /*keepDims=*/false);
+  Value result =
+      t.reduce(op.getKind(), rows, dimsFrom(0, last), /*keepDims=*/false);
+  auto rest = result.getDefiningOp<ReduceOp>();
+  op.replaceAllUsesWith(t.reshape(result, shapeOf(op.getResult())));
+  op.erase();
+  return rest;
+}
+
 /// Whether the kernel of a softmax along an inner dimension leaves most threads
 /// without work: it does what is behind that dimension in one iteration.
 bool isHeldUp(SoftmaxOp op) {
@@ -264,6 +328,8 @@ struct SplitReductionsPass
           decomposeApart(&op);
       for (auto op :
            llvm::make_early_inc_range(stage.getBlock().getOps<ReduceOp>())) {
+        if (std::optional<Beside> beside = findBeside(op))
+          op = splitRows(op, *beside);
         Extent of(op.getOperand(), op.getDims());
         if (std::optional<Cut> cut = chooseCut(of))
           split(op, of, *cut);

@@ -140,7 +140,31 @@ static int64_t ownCost(Operation *op) {
   return 1;
 }
 
-llvm::DenseSet<Operation *> chooseKept(FusionOp fusion) {
+SmallVector<ReduceOp> findBeside(FusionOp fusion) {
+  Operation *yield = fusion.getBody().front().getTerminator();
+  SmallVector<ReduceOp> found;
+  for (Value result : yield->getOperands()) {
+    // Of narrow floats, the reduction is of wide ones.
+    auto cast = result.getDefiningOp<CastOp>();
+    auto reduce = (cast ? cast.getOperand() : result).getDefiningOp<ReduceOp>();
+    if (!reduce || !reduce->hasOneUse() || (cast && !cast->hasOneUse()))
+      continue;
+    RankedTensorType type = tensorType(reduce.getOperand());
+    ArrayRef<int64_t> dims = reduce.getDims();
+    bool isOfRows =
+        !dims.empty() && dims.front() == type.getRank() - int64_t(dims.size());
+    bool hasOther = llvm::any_of(yield->getOperands(), [&](Value other) {
+      return tensorType(other).getNumElements() == type.getNumElements();
+    });
+    if (isOfRows && hasOther &&
+        tensorType(reduce.getResult()).getNumElements() < type.getNumElements())
+      found.push_back(reduce);
+  }
+  return found;
+}
+
+llvm::DenseSet<Operation *> chooseKept(FusionOp fusion,
+                                       ArrayRef<ReduceOp> beside) {
   // An extra pass over a row costs about as much as this many instructions.
   constexpr int64_t worthKeeping = 8;
   llvm::DenseSet<Operation *> kept;
@@ -164,10 +188,11 @@ llvm::DenseSet<Operation *> chooseKept(FusionOp fusion) {
   llvm::DenseMap<Operation *, llvm::DenseSet<Operation *>> nests;
   for (Operation &op : llvm::reverse(block)) {
     for (Operation *user : op.getUsers()) {
+      bool isBeside = llvm::is_contained(beside, user);
       bool ownNest =
           isRowOp(user) || kept.contains(user) || user == block.getTerminator();
       if (ownNest)
-        nests[&op].insert(user);
+        nests[&op].insert(isBeside ? block.getTerminator() : user);
       else
         nests[&op].insert(nests[user].begin(), nests[user].end());
     }

@@ -28,8 +28,11 @@ Emitter::Emitter(FusionOp fusion, KernelNests &nests, KernelWriter &writer)
     : fusion(fusion), nests(nests), writer(writer),
       yield(fusion.getBody().front().getTerminator()),
       numOperands(fusion.getBody().getNumArguments()),
-      i64(IntegerType::get(fusion.getContext(), 64)), kept(chooseKept(fusion)),
-      scalars(collectScalars(fusion)), space(writer) {
+      i64(IntegerType::get(fusion.getContext(), 64)),
+      beside(nests.dealing == Dealing::Elements ? findBeside(fusion)
+                                                : SmallVector<ReduceOp>()),
+      kept(chooseKept(fusion, beside)), scalars(collectScalars(fusion)),
+      space(writer) {
   Block &block = fusion.getBody().front();
   if (nests.dealing == Dealing::Elements)
     for (const MaxAndSumOps &both : findMaxAndSums(fusion, kept)) {
@@ -99,87 +102,9 @@ void Emitter::bindPoint(const IndexSpace::Nest &nest, Value number) {
   }
 }
 
-/// The operation, if result `number` is no more than result `other` in another
-/// order, and is to be stored along with it: a GPU's thread has the element
-/// then, and need not make it again for each of the two. The other one is none
-/// that is stored so itself.
-TransposeOp Emitter::transposedFrom(unsigned number, unsigned other) {
-  Value origin = yield->getOperand(other);
-  auto transpose = yield->getOperand(number).getDefiningOp<TransposeOp>();
-  bool isStoredAlong = transpose && nests.dealing == Dealing::Elements &&
-                       !hasRows && transpose.getOperand() == origin &&
-                       !origin.getDefiningOp<TransposeOp>();
-  return isStoredAlong ? transpose : TransposeOp();
-}
-
-void Emitter::emitResults() {
-  // Results that share a nest: those with as many elements.
-  SmallVector<std::pair<int64_t, SmallVector<unsigned>>> sets;
-  auto offsetOf = [&](unsigned i, const IndexExpr &inner) {
-    int64_t points = tensorType(yield->getOperand(i)).getNumElements();
-    return space.linear(outer) * (points / nests.iterations) + inner;
-  };
-  auto indicesOf = [&](unsigned i, const IndexExpr &inner) {
-    return space.delinearize(offsetOf(i, inner),
-                             tensorType(yield->getOperand(i)).getShape());
-  };
-  for (auto [i, value] : llvm::enumerate(yield->getOperands())) {
-    int64_t count = tensorType(value).getNumElements();
-    if (count == 0)
-      continue;
-    auto *it = llvm::find_if(sets, [&](auto &s) { return s.first == count; });
-    if (it == sets.end())
-      it = sets.insert(sets.end(), {count, {}});
-    it->second.push_back(i);
-  }
-  for (auto &set : sets) {
-    SmallVector<unsigned> &members = set.second;
-    RankedTensorType type = tensorType(yield->getOperand(members.front()));
-    SmallVector<int64_t> sizes =
-        splitShape(type.getShape(), nests.iterations).second;
-    LoopPlan &plan = getPlan(yield, members.front(), sizes);
-    // Row values that lie as the result does go there at once.
-    IndexSpace::Nest probe = space.addNest(plan, false);
-    for (auto [first, last] : plan.groups())
-      space.bindGroup(probe, first, writer.number(0));
-    for (unsigned i : members) {
-      auto value = dyn_cast<OpResult>(yield->getOperand(i));
-      if (value &&
-          (isRowOp(value.getOwner()) || kept.contains(value.getOwner())))
-        getRowValue(value.getOwner(), indicesOf(i, space.linear(probe)));
-    }
-    llvm::erase_if(members, [&](unsigned i) { return resultDone[i] != 0; });
-    if (members.empty())
-      continue;
-    IndexSpace::Nest nest = space.addNest(plan, !nests.group.isMany());
-    resultNest = hasRows || sets.size() > 1 ? nullptr : &nest;
-    nestOfResults = &nest;
-    emitLoops(nest, {}, [&](ValueRange) -> Values {
-      IndexExpr inner = space.linear(nest);
-      for (unsigned i : members) {
-        if (llvm::any_of(members, [&](unsigned other) {
-              return transposedFrom(i, other) != nullptr;
-            }))
-          continue;
-        Value value = yield->getOperand(i);
-        Type element = tensorType(value).getElementType();
-        Indices indices = indicesOf(i, inner);
-        Value number = pull(value, indices);
-        storeElement(number, writer.tensor(numOperands + i), offsetOf(i, inner),
-                     element);
-        for (unsigned other : members)
-          if (TransposeOp transpose = transposedFrom(other, i))
-            storeTransposed(number, other, transpose, indices);
-      }
-      return {};
-    });
-    resultNest = nestOfResults = nullptr;
-  }
-}
-
 /// Counts reads that neighbouring points, or neighbouring iterations, have next
-/// to each other. What neighbouring iterations read alike, as a vector that rows
-/// are multiplied by, they find in a cache.
+/// to each other. What neighbouring iterations read alike, as a vector that
+/// rows are multiplied by, they find in a cache.
 void Emitter::noteOrder(const IndexExpr &offset) {
   auto coefficientOfLast = [&](const IndexSpace::Nest &nest) {
     for (int var : llvm::reverse(nest.vars))

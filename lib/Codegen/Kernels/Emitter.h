@@ -26,9 +26,13 @@ namespace ax::codegen {
 /// Axes of the axis_index ops, each once, in order of appearance.
 llvm::SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion);
 
+/// Reductions of rows that are results, and of which nothing else in the kernel
+/// is made: the loops over another result with as many elements find them, too.
+llvm::SmallVector<ReduceOp> findBeside(FusionOp fusion);
 /// Values that are computed once per outer iteration, though elements of them
 /// could be pulled: expensive, and read by several nests.
-llvm::DenseSet<mlir::Operation *> chooseKept(FusionOp fusion);
+llvm::DenseSet<mlir::Operation *> chooseKept(FusionOp fusion,
+                                             llvm::ArrayRef<ReduceOp> beside);
 /// Reductions and the like; not values that are kept.
 bool isRowOp(mlir::Operation *op);
 bool isScatter(mlir::Operation *op);
@@ -131,8 +135,6 @@ private:
 
   // Emitter.cpp
   void emitIterations(llvm::function_ref<void()> body);
-  void emitResults();
-  TransposeOp transposedFrom(unsigned number, unsigned other);
   void noteStride(const IndexExpr &offset, mlir::Type type);
   LoopPlan &getPlan(mlir::Operation *op, int which,
                     llvm::ArrayRef<int64_t> sizes);
@@ -181,6 +183,17 @@ private:
   int64_t columnLanes() const {
     return nests.group.isColumn() ? nests.outer.numLanes() : 1;
   }
+
+  // EmitResults.cpp
+  void emitResults();
+  void emitRowResults(llvm::SmallVectorImpl<unsigned> &members, LoopPlan &plan);
+  void emitResultNest(llvm::ArrayRef<unsigned> members, LoopPlan &plan,
+                      bool isOnly, ReduceOp along);
+  void storeResults(llvm::ArrayRef<unsigned> members, const IndexExpr &inner);
+  IndexExpr offsetInResult(unsigned number, const IndexExpr &inner);
+  Indices indicesInResult(unsigned number, const IndexExpr &inner);
+  ReduceOp findBesideOf(int64_t elements) const;
+  TransposeOp transposedFrom(unsigned number, unsigned other);
 
   // EmitLanes.cpp
   void noteNeighbours(const IndexExpr &offset, mlir::Type type);
@@ -295,6 +308,8 @@ private:
   mlir::Operation *yield;
   unsigned numOperands;
   mlir::Type i64;
+  /// Of a GPU's kernel: a thread has all of an element.
+  llvm::SmallVector<ReduceOp> beside;
   llvm::DenseSet<mlir::Operation *> kept;
   /// Of maxima the sums that are found along with them, and the other way.
   llvm::DenseMap<mlir::Operation *, ReduceOp> sumsAlong, maximaAlong;

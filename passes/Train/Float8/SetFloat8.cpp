@@ -47,6 +47,30 @@ static Value rootOf(Value value) {
   return value;
 }
 
+/// The view by way of which alone `value` is a factor, where it is made, and
+/// with rows as they lie; null where there is none. What a kernel makes is
+/// rounded by that one, if anybody else reads it as it is.
+static Value onlyViewOf(Value value) {
+  Operation *maker = value.getDefiningOp(), *view = nullptr;
+  if (!maker || isa<LoadOp>(maker) ||
+      (isElementwise(maker) && !value.hasOneUse()))
+    return {};
+  for (Operation *user : value.getUsers()) {
+    bool isView = isa<ReshapeOp, TransposeOp>(user);
+    if (isa<LinearOp, DotOp>(user) || (isView && view))
+      return {};
+    if (isView)
+      view = user;
+  }
+  auto transpose = dyn_cast_or_null<TransposeOp>(view);
+  bool keepsRows = isa_and_present<ReshapeOp>(view) ||
+                   (transpose && transpose.getPermutation().back() + 1 ==
+                                     tensorType(value).getRank());
+  return keepsRows && view->getAttr(kStage) == maker->getAttr(kStage)
+             ? view->getResult(0)
+             : Value();
+}
+
 /// Whether a product gives the type, of which its factors have more digits than
 /// eight bits.
 static bool isWide(Type element) {
@@ -87,6 +111,7 @@ private:
     Value state, scale, inverse, amax;
   };
 
+  Value originOf(Value value);
   LogicalResult choose();
   LogicalResult checkPatterns();
   void setProduct(Operation *product, FloatType left, FloatType right,
@@ -105,6 +130,8 @@ private:
   SymbolTable states{plan};
   /// What is known before any input is made in front of it.
   Operation *first;
+  /// Of what views are of, what is rounded.
+  llvm::DenseMap<Value, Value> origins;
   /// By the name of the node.
   llvm::MapVector<StringRef, Layer> layers;
   llvm::MapVector<Value, Scaled> scaled;
@@ -120,6 +147,18 @@ private:
 };
 
 } // namespace
+
+/// What is rounded of what `value` is a view of: where everybody goes by the
+/// same view of that, the view, so that one kernel does both. E.g. what
+/// attention gives, [batch, heads, tokens, width], with tokens in front of
+/// heads.
+Value Float8Setter::originOf(Value value) {
+  auto [known, isNew] = origins.try_emplace(rootOf(value), rootOf(value));
+  if (isNew)
+    while (Value view = onlyViewOf(known->second))
+      known->second = view;
+  return known->second;
+}
 
 /// A pattern that nothing has is a mistake.
 LogicalResult Float8Setter::checkPatterns() {
@@ -146,7 +185,7 @@ LogicalResult Float8Setter::choose() {
       continue;
     if (fits(linear))
       layers.insert(
-          {node, {linear, rootOf(linear.getX()), rootOf(linear.getW())}});
+          {node, {linear, originOf(linear.getX()), originOf(linear.getW())}});
     else
       unfit.push_back(node.str());
   }
@@ -210,7 +249,7 @@ Value Float8Setter::rounded(Value value, FloatType type, Operation *user,
                             const Layer &of) {
   if (Value view = known.lookup(value))
     return view;
-  if (value == rootOf(value)) {
+  if (value == originOf(value)) {
     addScaled(value, type, user, of);
     return known.lookup(value);
   }
@@ -237,7 +276,7 @@ void Float8Setter::setProduct(Operation *product, FloatType left,
   builder.setInsertionPointAfter(product);
   TensorBuilder t(product->getLoc(), builder);
   for (auto [operand, type] : llvm::zip(product->getOpOperands(), types)) {
-    Value root = rootOf(operand.get());
+    Value root = originOf(operand.get());
     operand.set(rounded(operand.get(), type, product, of));
     Value one = scaled.find(root)->second.inverse;
     inverse = inverse ? t.mul(inverse, one) : one;
@@ -262,8 +301,8 @@ void Float8Setter::setGradient(Operation *product) {
   if (found == layers.end() || !isWide(elementType(product->getResult(0))))
     return;
   const Layer &of = found->second;
-  Value left = rootOf(product->getOperand(0)),
-        right = rootOf(product->getOperand(1));
+  Value left = originOf(product->getOperand(0)),
+        right = originOf(product->getOperand(1));
   if (right == of.w || right == of.x)
     setProduct(product, backward, forward, of);
   else if (left == of.x || left == of.w)

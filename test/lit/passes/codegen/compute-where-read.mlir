@@ -223,3 +223,21 @@ axl.stage @number(%s: tensor<f32>, %a: tensor<64x64xf32>, %b: tensor<64x64xf32>)
   %2 = ax.binary mul %b, %0 : tensor<64x64xf32>, tensor<f32> -> tensor<64x64xf32>
   axl.yield %1, %2 : tensor<64x64xf32>, tensor<64x64xf32>
 }
+
+// The largest of each row is found by the kernel of what stands behind it, and reads
+// what that reads.
+// CHECK-LABEL: axl.stage @beside
+// CHECK: %[[A:.*]] = ax.cast
+// CHECK: ax.unary neg %[[A]]
+// CHECK: %[[B:.*]] = ax.cast
+// CHECK: ax.unary abs %[[B]]
+// CHECK: ax.reduce max
+// CHECK: ax.binary add %[[B]], %[[B]]
+axl.stage @beside(%a: tensor<64x64xbf16>) {
+  %x = ax.cast %a : tensor<64x64xbf16> -> tensor<64x64xf32>
+  %0 = ax.unary neg %x : tensor<64x64xf32> -> tensor<64x64xf32>
+  %1 = ax.unary abs %x : tensor<64x64xf32> -> tensor<64x64xf32>
+  %2 = ax.reduce max %1 dims [1] : tensor<64x64xf32> -> tensor<64xf32>
+  %3 = ax.binary add %x, %x : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  axl.yield %0, %2, %3 : tensor<64x64xf32>, tensor<64xf32>, tensor<64x64xf32>
+}

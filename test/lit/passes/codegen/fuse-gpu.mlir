@@ -202,3 +202,44 @@ axl.stage @begins(%x: tensor<3x4x4x3xbf16>, %w: tensor<3x3x1x1xbf16>) {
   %4 = ax.conv %3, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x3x7x4xbf16>, tensor<3x3x1x1xbf16> -> tensor<1x3x7x4xbf16>
   axl.yield %4 : tensor<1x3x7x4xbf16>
 }
+
+// The largest of each row is found by whoever has the rows, though neither reads
+// the other. What that makes of bytes is transposed by a kernel of its own, which
+// reads no more than bytes.
+// BOTH: axl.stage @beside(%[[X:.*]]: tensor<512x640xf32>)
+// GPU: %[[Q:.*]]:2 = axl.fusion(%[[X]]) {
+// GPU-NEXT: bb0
+// GPU-NEXT: ax.unary abs
+// GPU-NEXT: ax.reduce max
+// GPU-NEXT: ax.binary add
+// GPU-NEXT: ax.cast
+// GPU-NEXT: axl.yield
+// GPU: %[[T:.*]] = axl.fusion(%[[Q]]#1) {
+// GPU-NEXT: bb0
+// GPU-NEXT: ax.transpose
+// GPU-NEXT: axl.yield
+// GPU: axl.yield %[[Q]]#0, %[[Q]]#1, %[[T]]
+axl.stage @beside(%x: tensor<512x640xf32>) {
+  %0 = ax.unary abs %x : tensor<512x640xf32> -> tensor<512x640xf32>
+  %1 = ax.reduce max %0 dims [1] : tensor<512x640xf32> -> tensor<512xf32>
+  %2 = ax.binary add %x, %x : tensor<512x640xf32>, tensor<512x640xf32> -> tensor<512x640xf32>
+  %3 = ax.cast %2 : tensor<512x640xf32> -> tensor<512x640xf8E4M3FN>
+  %4 = ax.transpose %3 [1, 0] : tensor<512x640xf8E4M3FN> -> tensor<640x512xf8E4M3FN>
+  axl.yield %1, %3, %4 : tensor<512xf32>, tensor<512x640xf8E4M3FN>, tensor<640x512xf8E4M3FN>
+}
+
+// Not by what waits for it, nor by what has other rows.
+// BOTH: axl.stage @apart(
+// GPU-COUNT-3: axl.fusion
+// GPU-NOT: axl.fusion
+// BOTH: axl.yield %{{.*}}, %{{.*}} : tensor<512x640xf32>, tensor<640x512xf32>
+axl.stage @apart(%x: tensor<512x640xf32>) {
+  %0 = ax.unary abs %x : tensor<512x640xf32> -> tensor<512x640xf32>
+  %1 = ax.reduce max %0 dims [1] : tensor<512x640xf32> -> tensor<512xf32>
+  %2 = ax.reshape %1 : tensor<512xf32> -> tensor<1x512xf32>
+  %3 = ax.linear %2, %x : tensor<1x512xf32>, tensor<512x640xf32> -> tensor<1x640xf32>
+  %4 = ax.binary mul %x, %3 : tensor<512x640xf32>, tensor<1x640xf32> -> tensor<512x640xf32>
+  %5 = ax.transpose %x [1, 0] : tensor<512x640xf32> -> tensor<640x512xf32>
+  %6 = ax.unary neg %5 : tensor<640x512xf32> -> tensor<640x512xf32>
+  axl.yield %4, %6 : tensor<512x640xf32>, tensor<640x512xf32>
+}

@@ -101,3 +101,33 @@ axl.stage @rows(%many: tensor<4096x65536xf32>, %short: tensor<32x16x64xf32>, %ba
   %3 = ax.rms_norm %few axis 1 epsilon 1.0e-5 : tensor<8x8192xf32> -> tensor<8x8192xf32>
   axl.yield %0, %1, %2, %3 : tensor<4096x65536xf32>, tensor<32x16x64xf32>, tensor<4096x64x64xf32>, tensor<8x8192xf32>
 }
+
+// Of what something else reads, too, the largest of each row is found first, before
+// that: whose kernel may find it.
+// CHECK-LABEL: axl.stage @beside
+// CHECK: %[[A:.*]] = ax.unary abs %[[X:.*]] : tensor<4x128x640xf32>
+// CHECK: %[[P:.*]] = ax.reduce max %[[A]] dims [2] : tensor<4x128x640xf32> -> tensor<4x128xf32>
+// CHECK: ax.binary add %[[X]], %[[X]]
+// CHECK: %[[M:.*]] = ax.reduce max %[[P]] dims [0, 1] : tensor<4x128xf32> -> tensor<f32>
+// CHECK: axl.yield %{{.*}}, %[[M]]
+axl.stage @beside(%x: tensor<4x128x640xf32>) {
+  %0 = ax.binary add %x, %x : tensor<4x128x640xf32>, tensor<4x128x640xf32> -> tensor<4x128x640xf32>
+  %1 = ax.unary abs %x : tensor<4x128x640xf32> -> tensor<4x128x640xf32>
+  %2 = ax.reduce max %1 dims [0, 1, 2] : tensor<4x128x640xf32> -> tensor<f32>
+  axl.yield %0, %2 : tensor<4x128x640xf32>, tensor<f32>
+}
+
+// Not where that may depend on it, or for a sum, whose bits would be others, or of
+// few rows.
+// CHECK-LABEL: axl.stage @apart
+// CHECK-COUNT-2: tensor<512x640xf32> -> tensor<32x10240xf32>
+// CHECK: tensor<16x20480xf32> -> tensor<1280x256xf32>
+axl.stage @apart(%x: tensor<512x640xf32>, %y: tensor<512x640xf32>, %z: tensor<16x20480xf32>) {
+  %0 = ax.reduce max %x dims [0, 1] : tensor<512x640xf32> -> tensor<f32>
+  %1 = ax.binary div %x, %0 : tensor<512x640xf32>, tensor<f32> -> tensor<512x640xf32>
+  %2 = ax.unary neg %y : tensor<512x640xf32> -> tensor<512x640xf32>
+  %3 = ax.reduce sum %y dims [0, 1] : tensor<512x640xf32> -> tensor<f32>
+  %4 = ax.unary neg %z : tensor<16x20480xf32> -> tensor<16x20480xf32>
+  %5 = ax.reduce max %z dims [0, 1] : tensor<16x20480xf32> -> tensor<f32>
+  axl.yield %1, %2, %3, %4, %5 : tensor<512x640xf32>, tensor<512x640xf32>, tensor<f32>, tensor<16x20480xf32>, tensor<f32>
+}
