@@ -8,6 +8,7 @@
 
 #include "ax/Runtime/CpuKernel.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Float8.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <algorithm>
@@ -56,6 +57,13 @@ float powerOf2(float x) {
   return std::fpclassify(power) == FP_SUBNORMAL ? 0.0F : power;
 }
 
+/// The first one is in the upper bits.
+template <const Float8Format &format>
+uint16_t roundToFloat8(float upper, float lower) {
+  return static_cast<uint16_t>(floatToF8Bits<format>(upper) << 8 |
+                               floatToF8Bits<format>(lower));
+}
+
 /// To the nearest, which is even. The 16 bits are the lower ones of what is
 /// returned: so do the libraries of compilers that know the type.
 float roundToBf16(float x) {
@@ -76,6 +84,9 @@ const void *findOwn(llvm::StringRef name) {
       {"simgpu_nctaid_x", reinterpret_cast<const void *>(&numBlocks)},
       {"simgpu_shared", reinterpret_cast<const void *>(&sharedMemory)},
       {"simgpu_ex2", reinterpret_cast<const void *>(&powerOf2)},
+      {"simgpu_e4m3x2",
+       reinterpret_cast<const void *>(&roundToFloat8<f8E4M3FN>)},
+      {"simgpu_e5m2x2", reinterpret_cast<const void *>(&roundToFloat8<f8E5M2>)},
       {"__truncsfbf2", reinterpret_cast<const void *>(&roundToBf16)}};
   for (auto [known, function] : functions)
     if (known == name)

@@ -11,7 +11,8 @@
 // 64 .. 95 and columns 0 .. 31 is a[0 .. 31][64 .. 95]. A warp reads a row of
 // it at a time, 128 bytes one after another, and writes a row of b's likewise.
 // In shared memory rows are 33 elements apart, so that those of a column lie in
-// different banks.
+// different banks. Narrow elements are moved as words, and of those tiles are
+// 64 by 64: a thread that moved bytes would have too few on their way.
 //
 // A result that is another one transposed is stored along with that, by way of
 // a tile, too: a = f(x) and b = transpose a read x once. A block's threads have
@@ -20,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ElementOps.h"
 #include "Emitter.h"
 #include "ThreadGroups.h"
 
@@ -29,6 +31,8 @@
 using namespace mlir;
 
 namespace ax::codegen {
+
+static constexpr int64_t wordBytes = 4;
 
 /// Elements of an operand at neighbouring columns are so far apart, if those at
 /// neighbouring rows are next to each other; else 0. What is known only for an
@@ -47,9 +51,10 @@ int64_t Emitter::columnStep(const IndexExpr &offset, int row,
 }
 
 /// Looks for a loop along which the operand lies, if that is not the last one.
-void Emitter::noteTile(const IndexExpr &offset) {
+void Emitter::noteTile(const IndexExpr &offset, Type type) {
   // Of fewer points, a side is no more than what memory reads at a time.
-  constexpr int64_t mostPoints = 32, leastPoints = 16;
+  constexpr int64_t leastPoints = 16;
+  int64_t mostPoints = storageBytes(type) < wordBytes ? 64 : 32;
   const LoopPlan &plan = nests.outer;
   if (nests.dealing == Dealing::Pieces || plan.tile() || tileWish)
     return;
@@ -100,7 +105,7 @@ void Emitter::emitTile(function_ref<void()> body) {
 
 Value Emitter::pullArgument(unsigned number, const IndexExpr &offset,
                             Type type) {
-  noteTile(offset);
+  noteTile(offset, type);
   if (auto tile = nests.outer.tile();
       tile && columnStep(offset, tile->first, tile->second) != 0)
     return loadFromTile(number, offset, type);
@@ -119,24 +124,57 @@ IndexExpr Emitter::tileOffset(IndexExpr offset, int64_t step) const {
   return offset;
 }
 
-/// Elements from one column of a tile to the next in shared memory.
-static int64_t pitchOf(int64_t side) { return side + 1; }
+static int64_t elementsOfWord(Type type) {
+  return std::max<int64_t>(wordBytes / storageBytes(type), 1);
+}
+
+/// Elements from one column of a tile to the next in shared memory: an odd
+/// number of words.
+static int64_t pitchOf(int64_t side, Type type) {
+  return side + elementsOfWord(type);
+}
 
 /// Where the thread's own element is in a tile.
-IndexExpr Emitter::placeInTile() const {
+IndexExpr Emitter::placeInTile(Type type) const {
   auto [row, column] = *nests.outer.tile();
-  int64_t pitch = pitchOf(nests.outer.atoms[row].size);
+  int64_t pitch = pitchOf(nests.outer.atoms[row].size, type);
   return space.atom(outer, row) +
          space.atom(outer, column) * (nests.outer.numLanes() * pitch) +
          IndexExpr(outer.lane * pitch);
 }
 
-/// All elements of a tile, neighbours along its rows to neighbouring threads.
-void Emitter::dealSquare(function_ref<void(Value row, Value column)> body) {
+/// Copies all elements of a tile from `base`, which is `first` elements behind
+/// a tensor's start, to shared memory or back, neighbours along rows by
+/// neighbouring threads. Loads of several points need not wait for each other.
+void Emitter::copyTile(const Square &from, const Square &to,
+                       const IndexExpr &first, Type type) {
   int64_t side = nests.outer.atoms[nests.outer.tile()->first].size;
-  writer.dealtLoop(side * side, /*together=*/1, [&](ValueRange points) {
-    body(writer.remIndex(points.front(), writer.number(side)),
-         writer.divIndex(points.front(), writer.number(side)));
+  int64_t each = elementsOfWord(type);
+  auto isWhole = [&](int64_t number) { return number % each == 0; };
+  if (!isWhole(side) || !isWhole(from.step) || !isWhole(to.step) ||
+      !isWhole(first.constant) ||
+      !llvm::all_of(first.terms, [&](const IndexExpr::Term &term) {
+        return isWhole(term.coef);
+      }))
+    each = 1;
+  Type moved = each > 1 ? IntegerType::get(type.getContext(), 32) : type;
+  int64_t width = side / each, count = side * width;
+  constexpr int64_t most = 4;
+  int64_t together = std::clamp<int64_t>(count / nests.group.threads, 1, most);
+  writer.dealtLoop(count, together, [&](ValueRange points) {
+    Values loaded, places;
+    for (Value point : points) {
+      Value row = writer.remIndex(point, writer.number(width));
+      Value column = writer.divIndex(point, writer.number(width));
+      auto at = [&](const Square &square) {
+        return writer.addIndex(
+            writer.mulIndex(column, writer.number(square.step / each)), row);
+      };
+      loaded.push_back(writer.load(from.base, at(from), moved));
+      places.push_back(at(to));
+    }
+    for (auto [value, place] : llvm::zip_equal(loaded, places))
+      writer.store(value, to.base, place, moved);
   });
 }
 
@@ -145,24 +183,18 @@ Value Emitter::loadFromTile(unsigned number, const IndexExpr &offset,
                             Type type) {
   auto [row, column] = *nests.outer.tile();
   int64_t step = columnStep(offset, row, column);
-  int64_t side = nests.outer.atoms[row].size, pitch = pitchOf(side);
+  int64_t side = nests.outer.atoms[row].size, pitch = pitchOf(side, type);
   IndexExpr first = tileOffset(offset, step);
   auto [it, isNew] = tiles.try_emplace({number, first});
   Value &tile = it->second;
-  auto read = [&] {
-    tile = allocateScratch(side * pitch, type);
-    Value from =
-        writer.address(writer.tensor(number), space.materialize(first), type);
-    dealSquare([&](Value r, Value c) {
-      auto at = [&](int64_t distance) {
-        return writer.addIndex(writer.mulIndex(c, writer.number(distance)), r);
-      };
-      writer.store(writer.load(from, at(step), type), tile, at(pitch), type);
-    });
-  };
   if (isNew)
-    writer.at(tilePlace, read);
-  return writer.load(tile, space.materialize(placeInTile()), type);
+    writer.at(tilePlace, [&] {
+      tile = allocateScratch(side * pitch, type);
+      Value from =
+          writer.address(writer.tensor(number), space.materialize(first), type);
+      copyTile({from, step}, {tile, pitch}, first, type);
+    });
+  return writer.load(tile, space.materialize(placeInTile(type)), type);
 }
 
 /// Stores the element of the operand at `indices` in result `number`.
@@ -175,7 +207,7 @@ void Emitter::storeTransposed(Value value, unsigned number,
     moved.push_back(indices[from]);
   IndexExpr offset = space.linearize(moved, type.getShape());
   Type element = type.getElementType();
-  noteTile(offset);
+  noteTile(offset, element);
   auto sides = nests.outer.tile();
   int64_t step = sides ? columnStep(offset, sides->first, sides->second) : 0;
   if (step == 0) {
@@ -188,9 +220,10 @@ void Emitter::storeTransposed(Value value, unsigned number,
   if (isNew)
     writer.at(tilePlace, [&] {
       int64_t side = nests.outer.atoms[sides->first].size;
-      written = {allocateScratch(side * pitchOf(side), element), step, element};
+      written = {allocateScratch(side * pitchOf(side, element), element), step,
+                 element};
     });
-  storeElement(value, written.tile, placeInTile(), element);
+  storeElement(value, written.tile, placeInTile(element), element);
 }
 
 /// What the block's threads have put together.
@@ -198,19 +231,13 @@ void Emitter::writeTiles() {
   if (writtenTiles.empty())
     return;
   writer.meet();
-  int64_t pitch = pitchOf(nests.outer.atoms[nests.outer.tile()->first].size);
+  int64_t side = nests.outer.atoms[nests.outer.tile()->first].size;
   for (const auto &[where, written] : writtenTiles) {
-    Value to = writer.address(writer.tensor(numOperands + where.first),
-                              space.materialize(where.second), written.type);
-    // Structured bindings cannot be captured.
-    const WrittenTile &part = written;
-    dealSquare([&](Value r, Value c) {
-      auto at = [&](int64_t distance) {
-        return writer.addIndex(writer.mulIndex(c, writer.number(distance)), r);
-      };
-      writer.store(writer.load(part.tile, at(pitch), part.type), to,
-                   at(part.step), part.type);
-    });
+    const auto &[number, first] = where;
+    Value to = writer.address(writer.tensor(numOperands + number),
+                              space.materialize(first), written.type);
+    copyTile({written.tile, pitchOf(side, written.type)}, {to, written.step},
+             first, written.type);
   }
 }
 

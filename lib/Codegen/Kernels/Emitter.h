@@ -213,11 +213,17 @@ private:
 
   // EmitTiles.cpp
   int64_t columnStep(const IndexExpr &offset, int row, int column) const;
-  void noteTile(const IndexExpr &offset);
+  void noteTile(const IndexExpr &offset, mlir::Type type);
   void emitTile(llvm::function_ref<void()> body);
   IndexExpr tileOffset(IndexExpr offset, int64_t step) const;
-  IndexExpr placeInTile() const;
-  void dealSquare(llvm::function_ref<void(Value row, Value column)> body);
+  IndexExpr placeInTile(mlir::Type type) const;
+  /// Where a tile is, of which columns are so many elements apart.
+  struct Square {
+    Value base;
+    int64_t step;
+  };
+  void copyTile(const Square &from, const Square &to, const IndexExpr &first,
+                mlir::Type type);
   void storeTransposed(Value value, unsigned number, TransposeOp transpose,
                        llvm::ArrayRef<IndexExpr> indices);
   void writeTiles();

@@ -1,8 +1,8 @@
 //===- Float8Ops.h - Floats of eight bits in kernels ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// By arithmetic on integers, with the bits that Support/Float8.h gives: the
-// same on every target, of which few have instructions for them.
+// By arithmetic on integers, with the bits that Support/Float8.h gives, for
+// targets without instructions for them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_KERNELS_FLOAT8OPS_H

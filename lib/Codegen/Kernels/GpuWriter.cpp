@@ -18,6 +18,9 @@ static constexpr int64_t scratchAlignment = 64;
 /// breaks the code if the table is in no space.
 static constexpr unsigned globalSpace = 1, sharedSpace = 3;
 
+/// The first compute capability with an instruction that rounds to them.
+static constexpr unsigned firstWithFloat8 = 89;
+
 /// 32 if numbers of elements, of points and of iterations all fit, with room
 /// for a number of a thread more.
 static unsigned indexBitsOf(FusionOp fusion, const KernelNests &nests) {
@@ -37,11 +40,12 @@ static unsigned indexBitsOf(FusionOp fusion, const KernelNests &nests) {
 
 GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
                      unsigned numScalars, const KernelNests &nests,
-                     const GroupLaunch &launch)
+                     const GroupLaunch &launch, const GpuTarget &target)
     : ScalarWriter(module, Bf16::Native, indexBitsOf(fusion, nests),
                    globalSpace),
-      group(nests.group), numIterations(nests.numDealt()),
-      scratchBytes(nests.scratchBytes), sharedBytes(launch.sharedBytes),
+      group(nests.group), roundsToFloat8(target.capability >= firstWithFloat8),
+      numIterations(nests.numDealt()), scratchBytes(nests.scratchBytes),
+      sharedBytes(launch.sharedBytes),
       threadsPerBlock(launch.shape.threadsPerBlock) {
   SmallVector<NamedAttrList> attributes = bufferAttributes(fusion);
   // Scratch comes last, behind scalars, if there is any.
@@ -166,6 +170,25 @@ void GpuWriter::iterations(
     body(iteration, {});
   }
   LLVM::ReturnOp::create(b, loc, ValueRange());
+}
+
+/// By the instruction for two of them where the card has it, of which the other
+/// one is 0. It gives the bits that Support/Float8.h does, but for those of
+/// NaN.
+KernelWriter::Value GpuWriter::convert(Value x, Type from, Type to) {
+  Type wide = b.getF32Type();
+  bool isExact = from == wide || from.isBF16() || from.isF16();
+  if (!roundsToFloat8 || !isFloat8(to) || !isExact)
+    return ScalarWriter::convert(x, from, to);
+  if (from != wide)
+    x = ScalarWriter::convert(x, from, wide);
+  StringRef name = isa<Float8E5M2Type>(to) ? "llvm.nvvm.ff.to.e5m2x2.rn"
+                                           : "llvm.nvvm.ff.to.e4m3x2.rn";
+  Value both = LLVM::CallIntrinsicOp::create(b, loc, b.getI16Type(),
+                                             b.getStringAttr(name),
+                                             ValueRange{zero(wide), x})
+                   .getResult(0);
+  return arith::TruncIOp::create(b, loc, b.getI8Type(), both);
 }
 
 //===----------------------------------------------------------------------===//

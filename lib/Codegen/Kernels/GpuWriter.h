@@ -5,6 +5,7 @@
 
 #include "ScalarWriter.h"
 #include "ThreadGroups.h"
+#include "ax/Support/Target.h"
 
 namespace ax::codegen {
 
@@ -21,12 +22,13 @@ public:
   /// Into `module`, which is empty.
   GpuWriter(FusionOp fusion, llvm::StringRef symbol, mlir::ModuleOp module,
             unsigned numScalars, const KernelNests &nests,
-            const GroupLaunch &launch);
+            const GroupLaunch &launch, const GpuTarget &target);
 
   void iterations(
       int64_t tiledSize,
       llvm::function_ref<void(Value, std::pair<Value, Value>)> body) final;
   Value expFlushed(Value x) final;
+  Value convert(Value x, mlir::Type from, mlir::Type to) final;
   void dealtLoop(int64_t count, int64_t together,
                  llvm::function_ref<void(mlir::ValueRange)> body) final;
   Values dealtReduction(llvm::ArrayRef<DealtPoints> points,
@@ -56,6 +58,7 @@ private:
   Value fromOther(Value x, bool isFirst, int64_t offset);
 
   ThreadGroup group;
+  bool roundsToFloat8;
   int64_t numIterations, scratchBytes, sharedBytes, threadsPerBlock;
   /// Numbers of this thread in its block, and of its block and all blocks.
   Value thread, block, numBlocks;

@@ -35,11 +35,23 @@ static constexpr const char *pipeline =
     "instcombine<max-iterations=1;no-verify-fixpoint>,early-cse<memssa>,"
     "loop-mssa(licm<allowspeculation>),simplifycfg)";
 
-/// The version of PTX of the oldest driver that knows the GPU, but for those
-/// older than 12.0.
-static std::string featuresOf(const GpuTarget &target) {
+/// Those that round two floats to eight bits each.
+static SmallVector<llvm::Function *> findFloat8(llvm::Module &code) {
+  SmallVector<llvm::Function *> found;
+  for (auto id : {llvm::Intrinsic::nvvm_ff_to_e4m3x2_rn,
+                  llvm::Intrinsic::nvvm_ff_to_e5m2x2_rn})
+    if (auto *function = llvm::Intrinsic::getDeclarationIfExists(&code, id))
+      found.push_back(function);
+  return found;
+}
+
+/// The version of PTX of the oldest driver that knows the GPU and what the code
+/// has, but for those older than 12.0.
+static std::string featuresOf(const GpuTarget &target, llvm::Module &code) {
   constexpr unsigned blackwell = 100;
-  return target.capability >= blackwell ? "+ptx86" : "+ptx80";
+  if (target.capability >= blackwell)
+    return "+ptx86";
+  return findFloat8(code).empty() ? "+ptx80" : "+ptx81";
 }
 
 /// Nobody links what a kernel's image lacks.
@@ -93,6 +105,14 @@ static void callSimulated(llvm::Module &code) {
     power->replaceAllUsesWith(
         code.getOrInsertFunction("simgpu_ex2", power->getFunctionType())
             .getCallee());
+  for (llvm::Function *rounding : findFloat8(code)) {
+    bool isE5M2 =
+        rounding->getIntrinsicID() == llvm::Intrinsic::nvvm_ff_to_e5m2x2_rn;
+    rounding->replaceAllUsesWith(
+        code.getOrInsertFunction(isE5M2 ? "simgpu_e5m2x2" : "simgpu_e4m3x2",
+                                 rounding->getFunctionType())
+            .getCallee());
+  }
   for (auto [intrinsic, name] : names)
     if (llvm::Function *function =
             llvm::Intrinsic::getDeclarationIfExists(&code, intrinsic)) {
@@ -160,7 +180,7 @@ generatePtx(ModuleOp module, const GpuTarget &target) {
   if (target.isSimulated)
     copy = llvm::CloneModule(**code);
   auto machine = makeMachine("nvptx64-nvidia-cuda", target.architecture(),
-                             featuresOf(target));
+                             featuresOf(target, **code));
   if (!machine)
     return machine.takeError();
   if (llvm::Error error = optimize(**code, **machine, pipeline))

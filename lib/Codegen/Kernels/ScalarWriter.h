@@ -36,7 +36,7 @@ public:
   Value expFlushed(Value x) override;
   Value binary(BinaryKind kind, Value x, Value y, mlir::Type type) final;
   Value compare(CompareKind kind, Value x, Value y, mlir::Type type) final;
-  Value convert(Value x, mlir::Type from, mlir::Type to) final;
+  Value convert(Value x, mlir::Type from, mlir::Type to) override;
   Value combine(ReduceOpKind kind, Value acc, Value x, mlir::Type type) final;
   Value neutral(ReduceOpKind kind, mlir::Type type) final;
   Value zero(mlir::Type type) final;

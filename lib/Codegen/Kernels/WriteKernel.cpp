@@ -28,10 +28,10 @@ KernelFrame writeKernel(FusionOp fusion, KernelNests nests, StringRef symbol,
   bool isEmpty =
       fusion.getBody().front().getTerminator()->getNumOperands() == 0;
   unsigned numScalars = collectScalars(fusion).size();
-  if (target.getGpu()) {
+  if (const GpuTarget *gpu = target.getGpu()) {
     GroupLaunch launch = launchOf(nests);
     if (!isEmpty) {
-      GpuWriter writer(fusion, symbol, module, numScalars, nests, launch);
+      GpuWriter writer(fusion, symbol, module, numScalars, nests, launch, *gpu);
       emit(fusion, nests, writer);
     }
     return {launch.sharedBytes > 0 ? 0 : nests.scratchBytes, launch.shape};

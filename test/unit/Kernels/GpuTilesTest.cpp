@@ -59,6 +59,37 @@ TEST(GpuTiles, Transposes) {
   check(transpose("33x65xf32", "[1, 0]", "65x33xf32"));
 }
 
+/// Several narrow elements at a time, where they are words.
+TEST(GpuTiles, Words) {
+  auto checkWords = [](const FusionText &text, bool wanted) {
+    rt::Kernel kernel = compile(text);
+    llvm::StringRef code(reinterpret_cast<const char *>(kernel.image.data()));
+    EXPECT_EQ(code.contains("st.shared.b32"), wanted) << text.body;
+    EXPECT_TRUE(code.contains("ld.shared")) << text.body;
+    check(text);
+  };
+  auto part = [](const std::string &type, const std::string &start) {
+    return FusionText{
+        {"64x68x" + type},
+        "%s = ax.slice %a starts [0, " + start + "] steps [1, 1] : " +
+            tensor("64x68x" + type) + " -> " + tensor("64x64x" + type) +
+            "\n%r = ax.transpose %s [1, 0] : " + tensor("64x64x" + type) +
+            " -> " + tensor("64x64x" + type),
+        {{"%r", "64x64x" + type}}};
+  };
+  for (const char *type : {"f8E4M3FN", "ui8", "i1"}) {
+    std::string of = std::string("x") + type;
+    checkWords(transpose("64x192" + of, "[1, 0]", "192x64" + of), true);
+    checkWords(transpose("96x160" + of, "[1, 0]", "160x96" + of), true);
+    checkWords(part(type, "4"), true);
+    checkWords(part(type, "2"), false);
+    checkWords(part(type, "1"), false);
+  }
+  checkWords(transpose("64x192xbf16", "[1, 0]", "192x64xbf16"), true);
+  checkWords(part("bf16", "2"), true);
+  checkWords(part("bf16", "1"), false);
+}
+
 /// A result, and the same in another order of dimensions.
 FusionText roundedAndTransposed(const std::string &shape,
                                 const std::string &permutation,

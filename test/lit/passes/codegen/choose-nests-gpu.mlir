@@ -204,7 +204,7 @@ axl.stage @tiles(%x: tensor<64x96xf32>, %y: tensor<48x80xbf16>) {
 // A result that is another one transposed is written in tiles, and nothing is
 // read for it.
 // CHECK-LABEL: @written
-// CHECK: nests ["6144 iterations: 2 3 {32x8} <4>, each by 256 threads, 1088 bytes of scratch", "result 0: once"]
+// CHECK: nests ["6144 iterations: 2 3 {32x8} <4>, each by 256 threads, 1152 bytes of scratch", "result 0: once"]
 axl.stage @written(%x: tensor<64x96xf32>) {
   %0:2 = axl.fusion(%x) {
   ^bb0(%a: tensor<64x96xf32>):

@@ -194,3 +194,19 @@ axl.stage @transpose(%x: tensor<512x768xf32>) {
   } : (tensor<512x768xf32>) -> tensor<768x512xf32>
   axl.yield %0 : tensor<768x512xf32>
 }
+
+// -----
+
+// Cards that round to eight bits do so; the version of PTX is that which says it.
+// CHECK: .version 8.1
+// CHECK: cvt.rn.satfinite.e4m3x2.f32
+// OLD: .version 8.0
+// OLD-NOT: e4m3x2
+axl.stage @eightBits(%x: tensor<1024xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<1024xf32>):
+    %1 = ax.cast %a : tensor<1024xf32> -> tensor<1024xf8E4M3FN>
+    axl.yield %1 : tensor<1024xf8E4M3FN>
+  } : (tensor<1024xf32>) -> tensor<1024xf8E4M3FN>
+  axl.yield %0 : tensor<1024xf8E4M3FN>
+}
