@@ -10,6 +10,10 @@
 // launches of 192 threads that do 4 numbers each, become 2 launches of 192
 // threads that do 4 numbers of 6 biases.
 //
+// They stand where the last of them did, if nobody needs the others sooner.
+// Some numbers that are made of inputs alone come to where the first is needed:
+// the scales of fp8, of which each product needs two.
+//
 //===----------------------------------------------------------------------===//
 
 #include "JoinKernels.h"
@@ -19,6 +23,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
@@ -26,8 +31,12 @@ namespace ax::codegen {
 
 namespace {
 
-/// Kernels with equal bodies, in the block's order.
-using Equals = SmallVector<FusionOp, 8>;
+/// Kernels with equal bodies, in the block's order, and which of them stands
+/// where all of them may.
+struct Equals {
+  SmallVector<FusionOp, 8> members;
+  FusionOp place;
+};
 
 /// Whether there is hardly more to do than a launch takes, of elements and of
 /// sums of them.
@@ -41,7 +50,8 @@ bool isSmall(FusionOp fusion) {
   return bytes <= mostBytes &&
          llvm::all_of(fusion.getBody().front(), [](Operation &op) {
            return isa<ReduceOp>(op) || op.hasTrait<ElementwiseLike>() ||
-                  op.hasTrait<ViewLike>() || isa<ConstantOp, LocalYieldOp>(op);
+                  op.hasTrait<ViewLike>() ||
+                  isa<ConcatOp, ConstantOp, LocalYieldOp>(op);
          });
 }
 
@@ -81,6 +91,16 @@ bool canWait(Value value, Operation *place) {
   return true;
 }
 
+/// Whether it is some numbers that are made of inputs, which may be there
+/// earlier.
+bool canComeFirst(FusionOp fusion) {
+  constexpr int64_t fewBytes = 256;
+  return llvm::all_of(fusion->getOperands(), llvm::IsaPred<BlockArgument>) &&
+         llvm::all_of(fusion->getResults(), [](Value result) {
+           return byteSizeOf(result) <= fewBytes;
+         });
+}
+
 /// Views of the value that stand before `place` come behind it.
 void moveViews(Value value, Operation *place) {
   SmallVector<std::pair<Value, Operation *>> behind{{value, place}};
@@ -103,10 +123,10 @@ size_t numBuffers(ArrayRef<FusionOp> members) {
   return buffers.size();
 }
 
-/// What stands in the place of the last of them.
-void join(ArrayRef<FusionOp> members) {
-  FusionOp last = members.back();
-  OpBuilder builder(last);
+/// Returns what stands in the place of all of them.
+FusionOp join(const Equals &equals) {
+  ArrayRef<FusionOp> members = equals.members;
+  OpBuilder builder(equals.place);
   SmallVector<Location> locations;
   llvm::SmallSetVector<Value, 32> operands;
   SmallVector<Value> results;
@@ -143,49 +163,62 @@ void join(ArrayRef<FusionOp> members) {
     from.replaceAllUsesWith(to);
   for (FusionOp member : members)
     member->erase();
+  return whole;
 }
 
-} // namespace
-
-void joinKernels(Block &block) {
+/// All that may be, but for what was `joined` before.
+void joinOnce(Block &block, llvm::SmallPtrSetImpl<Operation *> &joined) {
   // Results of all are in registers before they are stored, and code is of all.
   // A thread adds up several columns of each.
   constexpr size_t most = 8, mostSums = 4, mostBuffers = 64;
   SmallVector<Equals> whole, open;
   llvm::DenseMap<size_t, SmallVector<size_t, 1>> byHash;
   for (auto fusion : block.getOps<FusionOp>()) {
-    if (!isSmall(fusion))
+    if (!isSmall(fusion) || joined.contains(fusion))
       continue;
     SmallVector<size_t, 1> &alike = byHash[hashOf(fusion)];
-    auto known = llvm::find_if(alike, [&](size_t some) {
-      return areEqual(open[some].front(), fusion);
-    });
+    auto known = llvm::find_if(
+        alike, [&](size_t some) { return areEqual(open[some].place, fusion); });
     if (known == alike.end()) {
       alike.push_back(open.size());
-      open.push_back({fusion});
+      open.push_back({{fusion}, fusion});
       continue;
     }
     Equals *equals = &open[*known];
     bool sums = !fusion.getBody().front().getOps<ReduceOp>().empty();
     Equals more(*equals);
-    more.push_back(fusion);
-    bool fits = more.size() <= (sums ? mostSums : most) &&
-                numBuffers(more) <= mostBuffers &&
-                llvm::all_of(*equals, [&](FusionOp member) {
-                  return llvm::all_of(member->getResults(), [&](Value result) {
-                    return canWait(result, fusion);
-                  });
-                });
+    more.members.push_back(fusion);
+    bool fits = more.members.size() <= (sums ? mostSums : most) &&
+                numBuffers(more.members) <= mostBuffers;
+    bool isLast = llvm::all_of(equals->members, [&](FusionOp member) {
+      return llvm::all_of(member->getResults(), [&](Value result) {
+        return canWait(result, fusion);
+      });
+    });
+    if (isLast)
+      more.place = fusion;
+    else
+      fits &= canComeFirst(fusion);
     if (!fits) {
       whole.push_back(std::move(*equals));
-      more = {fusion};
+      more = {{fusion}, fusion};
     }
     *equals = std::move(more);
   }
   llvm::append_range(whole, open);
-  for (const Equals &members : whole)
-    if (members.size() > 1)
-      join(members);
+  for (const Equals &equals : whole)
+    if (equals.members.size() > 1)
+      joined.insert(join(equals));
+}
+
+} // namespace
+
+/// What was needed by one of those that wait now can wait, too.
+void joinKernels(Block &block) {
+  llvm::SmallPtrSet<Operation *, 16> joined;
+  constexpr int rounds = 2;
+  for (int round = 0; round != rounds; ++round)
+    joinOnce(block, joined);
 }
 
 } // namespace ax::codegen

@@ -74,3 +74,44 @@ axl.stage @many(%a: tensor<8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>, %d: ten
   %8 = ax.unary neg %i : tensor<8xf32> -> tensor<8xf32>
   axl.yield %0, %1, %2, %3, %4, %5, %6, %7, %8 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Some numbers that are made of inputs alone are made where the first is needed.
+// CHECK-LABEL: axl.stage @numbers
+// CHECK-SAME: %[[S:.*]]: tensor<9xf32>, %[[T:.*]]: tensor<9xf32>
+// CHECK-NEXT: %[[R:.*]]:2 = axl.fusion(%[[S]], %[[T]])
+// CHECK: ax.reshape %[[R]]#0
+// CHECK: ax.linear
+// CHECK: ax.reshape %[[R]]#1
+// CHECK: ax.linear
+// CHECK-NOT: axl.fusion
+// CHECK: axl.yield
+axl.stage @numbers(%s: tensor<9xf32>, %t: tensor<9xf32>, %x: tensor<64x9xf32>) {
+  %0 = ax.unary neg %s : tensor<9xf32> -> tensor<9xf32>
+  %1 = ax.reshape %0 : tensor<9xf32> -> tensor<9x1xf32>
+  %2 = ax.linear %x, %1 : tensor<64x9xf32>, tensor<9x1xf32> -> tensor<64x1xf32>
+  %3 = ax.unary neg %t : tensor<9xf32> -> tensor<9xf32>
+  %4 = ax.reshape %3 : tensor<9xf32> -> tensor<1x9xf32>
+  %5 = ax.linear %2, %4 : tensor<64x1xf32>, tensor<1x9xf32> -> tensor<64x9xf32>
+  axl.yield %5 : tensor<64x9xf32>
+}
+
+// -----
+
+// What is read by those that were joined may be, when these stand behind both.
+// CHECK-LABEL: axl.stage @read
+// CHECK: %[[C:.*]]:2 = axl.fusion
+// CHECK-COUNT-2: ax.concat
+// CHECK: axl.fusion(%[[C]]#0, %[[C]]#1)
+// CHECK-COUNT-2: ax.reduce max
+// CHECK-NOT: axl.fusion
+// CHECK: axl.yield
+axl.stage @read(%s: tensor<9xf32>, %t: tensor<9xf32>, %x: tensor<64x64xf32>) {
+  %0 = ax.concat %s, %s dim 0 : tensor<9xf32>, tensor<9xf32> -> tensor<18xf32>
+  %1 = ax.reduce max %0 dims [0] : tensor<18xf32> -> tensor<f32>
+  %2 = ax.dot %x, %x batch [] x [] contract [1] x [0] : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %3 = ax.concat %t, %t dim 0 : tensor<9xf32>, tensor<9xf32> -> tensor<18xf32>
+  %4 = ax.reduce max %3 dims [0] : tensor<18xf32> -> tensor<f32>
+  axl.yield %0, %1, %2, %3, %4 : tensor<18xf32>, tensor<f32>, tensor<64x64xf32>, tensor<18xf32>, tensor<f32>
+}
