@@ -35,7 +35,10 @@ void Emitter::noteNeighbours(const IndexExpr &offset, Type type) {
     return;
   if (wholeNest->plan->numPoints() == 1)
     return noteAlong(outer, offset, type, neighbours[&nests.outer]);
-  noteAlong(*wholeNest, offset, type, neighbours[wholeNest->plan]);
+  Neighbours &ofPoints = neighbours[wholeNest->plan];
+  noteAlong(*wholeNest, offset, type, ofPoints);
+  ofPoints.all.push_back({offset, storageBytes(type)});
+  ofPoints.vars = wholeNest->vars;
   noteAlong(outer, offset, type, ofColumns);
 }
 
@@ -175,6 +178,84 @@ int64_t Emitter::getWidest() const {
   return widest;
 }
 
+/// Whether each access that differs from row to row has up to 16 bytes next to
+/// each other of so many points of the last loops, and all others have theirs
+/// next to each other.
+bool Emitter::areByteLanes(const LoopPlan &plan, const Neighbours &of,
+                           int64_t lanes) const {
+  // Variables of the lanes, how many points of each, and whether it has more.
+  struct Part {
+    int var;
+    int64_t points;
+    bool hasMore;
+  };
+  SmallVector<Part, 4> parts;
+  int64_t left = lanes;
+  for (size_t k = plan.atoms.size(); k-- > 0 && left > 1;) {
+    const LoopPlan::Atom &atom = plan.atoms[k];
+    if (atom.size == 1)
+      continue;
+    int64_t points = std::min(left, atom.size);
+    if (!atom.cuts.empty() || left % points != 0 || atom.size % points != 0)
+      return false;
+    parts.push_back({of.vars[k], points, points < atom.size});
+    left /= points;
+  }
+  if (left > 1)
+    return false;
+  return llvm::all_of(of.all, [&](const auto &access) {
+    const auto &[offset, bytes] = access;
+    SmallVector<int64_t> places{0};
+    int64_t aligned = offset.constant;
+    IndexExpr rest = offset;
+    for (const Part &part : parts) {
+      int64_t step = offset.coefficient(part.var);
+      for (size_t i = 0, e = places.size(); i != e; ++i)
+        for (int64_t point = 1; point != part.points; ++point)
+          places.push_back(places[i] + point * step);
+      llvm::erase_if(rest.terms,
+                     [&](auto &term) { return term.var == part.var; });
+      if (part.hasMore)
+        aligned = std::gcd(aligned, step * part.points);
+    }
+    for (const IndexExpr::Term &term : rest.terms)
+      aligned = std::gcd(aligned, term.coef);
+    llvm::sort(places);
+    places.erase(llvm::unique(places), places.end());
+    auto count = static_cast<int64_t>(places.size());
+    bool isOwn = space.dependsOn(offset, outer);
+    int64_t together = std::min(count, mostBytes / bytes);
+    return places.front() == 0 && places.back() == count - 1 &&
+           aligned % together == 0 && (!isOwn || together == count);
+  });
+}
+
+/// A row's own bytes, of which a thread reads 16 at a time, beside what is the
+/// same for all rows, however wide that is: it is in the cache. E.g. weights of
+/// eight bits and a vector of f32 that they are multiplied with, or of four,
+/// two in a byte. More than one access of a row's would be no faster.
+int64_t Emitter::byteLanes(const LoopPlan &plan, const Neighbours &of) const {
+  constexpr int64_t most = 32;
+  auto isOwnByte = [&](const auto &access) {
+    return access.second == 1 && space.dependsOn(access.first, outer);
+  };
+  if (of.hasLoops || plan.numLanes() > 1 || plan.shift ||
+      llvm::none_of(of.all, isOwnByte))
+    return 1;
+  int64_t lanes = most;
+  while (lanes > 1 && !areByteLanes(plan, of, lanes))
+    lanes /= 2;
+  return lanes;
+}
+
+int64_t Emitter::getByteLanes() const {
+  int64_t lanes = 1;
+  for (const auto &[plan, of] : neighbours)
+    if (plan != &nests.outer && plan->numPoints() == mostPoints)
+      lanes = std::max(lanes, byteLanes(*plan, of));
+  return lanes;
+}
+
 /// Where sizes do not divide, or rows begin anywhere: most accesses are to
 /// begin at the same distance from a multiple of 16 bytes.
 bool Emitter::makeShift(LoopPlan &plan, const Neighbours &of) {
@@ -215,6 +296,13 @@ bool Emitter::makeLanes() {
         (isOuter && !areElements()))
       continue;
     int64_t threads = isOuter ? 1 : nests.group.threads;
+    if (int64_t lanes =
+            isOuter || nests.group.isColumn() ? 1 : byteLanes(*plan, of);
+        lanes > 1 && keepsBusy(plan->numPoints(), lanes, threads) &&
+        plan->makeLanes(lanes, /*ofSeveralLoops=*/true)) {
+      isMore = true;
+      continue;
+    }
     int64_t lanes =
         of.together < of.apart ? 1 : std::min(mostBytes / of.widest, of.points);
     while (lanes > 1 && !(keepsBusy(plan->numPoints(), lanes, threads) &&

@@ -67,6 +67,9 @@ public:
   /// read, and apart from point to point: how many neighbours a thread may do
   /// together. Else 0.
   int64_t getColumnLanes() const;
+  /// Points that a thread may do together for the sake of bytes that each row
+  /// has for itself, of the largest nest; 1 where there are none.
+  int64_t getByteLanes() const;
   /// Makes lanes where accesses are next to each other; true when there are
   /// more of them then.
   bool makeLanes();
@@ -115,6 +118,9 @@ private:
     /// Of those that are next to each other, aligned or not, where that of
     /// point 0 is, and bytes of an element.
     llvm::SmallVector<std::pair<IndexExpr, int64_t>, 4> beside;
+    /// All of them, and bytes of an element; the variables of the plan's atoms.
+    llvm::SmallVector<std::pair<IndexExpr, int64_t>, 4> all;
+    llvm::SmallVector<int, 4> vars;
   };
   /// Points of a nest that a group does, with so many lanes each.
   struct Turns {
@@ -206,6 +212,9 @@ private:
   Values emitLanes(IndexSpace::Nest &nest, mlir::ValueRange carried, Body body);
   void emitStores(const Lanes &lanes);
   bool makeShift(LoopPlan &plan, const Neighbours &of);
+  int64_t byteLanes(const LoopPlan &plan, const Neighbours &of) const;
+  bool areByteLanes(const LoopPlan &plan, const Neighbours &of,
+                    int64_t lanes) const;
   bool isShiftedAlong(const IndexExpr &offset) const;
   llvm::SmallVector<Turns, 2> turnsOf(const IndexSpace::Nest &nest);
   Values emitTurn(IndexSpace::Nest &nest, const Turns &turns, Value point,

@@ -20,11 +20,14 @@ namespace ax::codegen {
 /// What this thread's points among `count` from `begin` on combine to: several
 /// registers, each of `width` values, take turns at them, so that loads need
 /// not wait for each other. Where these are several, a loop that LLVM unrolled
-/// would begin with more loads than there are registers.
+/// would begin with more loads than there are registers; and a point of many
+/// terms has loads enough.
 KernelWriter::Values GpuWriter::combineTurns(Value begin, int64_t count,
                                              const Combining &combining,
-                                             size_t width, LoopBody body) {
-  constexpr int64_t together = 4;
+                                             size_t width, int64_t terms,
+                                             LoopBody body) {
+  constexpr int64_t manyTerms = 16;
+  const int64_t together = terms < manyTerms ? 4 : 1;
   const int64_t registers = width > 4 ? 2 : together;
   ReduceOpKind kind = combining.kind;
   Type type = combining.type;
@@ -71,13 +74,14 @@ KernelWriter::Values GpuWriter::combinePoints(const DealtPoints &points,
   Values sums(width, neutral(kind, type));
   if (int64_t left = points.count - pieces * piece)
     sums = combineTurns(number(pieces * piece), left, combining, width,
-                        points.body);
+                        points.terms, points.body);
   if (pieces == 0)
     return sums;
   return loop(number(0), number(pieces), sums,
               [&](Value i, ValueRange before) -> Values {
-                Values parts = combineTurns(mulIndex(i, number(piece)), piece,
-                                            combining, width, points.body);
+                Values parts =
+                    combineTurns(mulIndex(i, number(piece)), piece, combining,
+                                 width, points.terms, points.body);
                 for (auto [part, sum] : llvm::zip_equal(parts, before))
                   part = combine(kind, sum, part, type);
                 return parts;

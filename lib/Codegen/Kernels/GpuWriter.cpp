@@ -172,6 +172,23 @@ void GpuWriter::iterations(
   LLVM::ReturnOp::create(b, loc, ValueRange());
 }
 
+/// A product that is added up is one operation with that, and is rounded once.
+static constexpr auto contract = arith::FastMathFlags::contract;
+
+KernelWriter::Value GpuWriter::binary(BinaryKind kind, Value x, Value y,
+                                      Type type) {
+  return kind == BinaryKind::mul && type.isF32()
+             ? Value(arith::MulFOp::create(b, loc, x, y, contract))
+             : ScalarWriter::binary(kind, x, y, type);
+}
+
+KernelWriter::Value GpuWriter::combine(ReduceOpKind kind, Value acc, Value x,
+                                       Type type) {
+  return kind == ReduceOpKind::sum && type.isF32()
+             ? Value(arith::AddFOp::create(b, loc, acc, x, contract))
+             : ScalarWriter::combine(kind, acc, x, type);
+}
+
 /// By the instruction for two of them where the card has it, of which the other
 /// one is 0. It gives the bits that Support/Float8.h does, but for those of
 /// NaN.

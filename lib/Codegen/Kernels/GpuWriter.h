@@ -28,7 +28,9 @@ public:
       int64_t tiledSize,
       llvm::function_ref<void(Value, std::pair<Value, Value>)> body) final;
   Value expFlushed(Value x) final;
+  Value binary(BinaryKind kind, Value x, Value y, mlir::Type type) final;
   Value convert(Value x, mlir::Type from, mlir::Type to) final;
+  Value combine(ReduceOpKind kind, Value acc, Value x, mlir::Type type) final;
   void dealtLoop(int64_t count, int64_t together,
                  llvm::function_ref<void(mlir::ValueRange)> body) final;
   Values dealtReduction(llvm::ArrayRef<DealtPoints> points,
@@ -47,7 +49,7 @@ private:
   Values takeTurns(Value begin, int64_t count, mlir::ValueRange carried,
                    LoopBody body);
   Values combineTurns(Value begin, int64_t count, const Combining &combining,
-                      size_t width, LoopBody body);
+                      size_t width, int64_t terms, LoopBody body);
   Values combinePoints(const DealtPoints &points, const Combining &combining,
                        size_t width);
   Values addToMaxAndSum(mlir::ValueRange maxAndSum, mlir::ValueRange numbers);

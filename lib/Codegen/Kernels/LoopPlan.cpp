@@ -36,11 +36,12 @@ int64_t LoopPlan::numLanes() const {
 /// E.g. 8 points of a loop over 150 and 4 and 2: all of the last two atoms. Of
 /// 8 points of a loop over 6 and 10 there are none, as what divides by 10 would
 /// have to divide at run time then.
-bool LoopPlan::makeLanes(int64_t count) {
+bool LoopPlan::makeLanes(int64_t count, bool ofSeveralLoops) {
   int first = atoms.size();
   int64_t left = count;
   while (left > 1) {
-    if (first == 0 || (left < count && atoms[first].separate))
+    if (first == 0 ||
+        (left < count && atoms[first].separate && !ofSeveralLoops))
       return false;
     const Atom &atom = atoms[--first];
     if (!atom.cuts.empty() || atom.isLane)

@@ -50,9 +50,9 @@ struct LoopPlan {
   /// Whether these, if there are any, are inner points of `atom`, and of no
   /// other.
   bool areLanesOf(int atom) const;
-  /// Makes lanes of so many points at the end of the last loop. False, and
-  /// nothing is done, where its atoms do not divide so.
-  bool makeLanes(int64_t count);
+  /// Makes lanes of so many points at the end of the last loop, or of the last
+  /// ones. False, and nothing is done, where its atoms do not divide so.
+  bool makeLanes(int64_t count, bool ofSeveralLoops = false);
   /// False, and nothing is done, where there is more than one loop, or lanes.
   bool makeShift(Shift wanted);
   /// Makes tiles of `side` by `side` points of two loops, which end with atom

@@ -226,6 +226,10 @@ private:
     nests.group = chooseGroup(nests.iterations, emitter.getMostPoints(),
                               emitter.getWidest(), emitter.getColumnLanes(),
                               nests.scratchBytes);
+    if (int64_t lanes = emitter.getByteLanes();
+        lanes > 1 && nests.group.isMany() && !nests.group.isColumn())
+      nests.group =
+          chooseGroupOfLanes(nests.iterations, emitter.getMostPoints() / lanes);
     if (nests.group.isMany())
       nests.inner.clear();
     return nests.group.isMany();

@@ -34,10 +34,11 @@ public:
 
   Value unary(UnaryKind kind, Value x, mlir::Type type) final;
   Value expFlushed(Value x) override;
-  Value binary(BinaryKind kind, Value x, Value y, mlir::Type type) final;
+  Value binary(BinaryKind kind, Value x, Value y, mlir::Type type) override;
   Value compare(CompareKind kind, Value x, Value y, mlir::Type type) final;
   Value convert(Value x, mlir::Type from, mlir::Type to) override;
-  Value combine(ReduceOpKind kind, Value acc, Value x, mlir::Type type) final;
+  Value combine(ReduceOpKind kind, Value acc, Value x,
+                mlir::Type type) override;
   Value neutral(ReduceOpKind kind, mlir::Type type) final;
   Value zero(mlir::Type type) final;
   Value constant(mlir::Attribute element, mlir::Type type) final;

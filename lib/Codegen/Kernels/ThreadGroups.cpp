@@ -51,6 +51,17 @@ ThreadGroup chooseGroup(int64_t iterations, int64_t points, int64_t bytes,
           /*columns=*/1};
 }
 
+ThreadGroup chooseGroupOfLanes(int64_t iterations, int64_t accesses) {
+  // Accesses of a thread, so that a warp need not wait for others, and rows
+  // that fill a card.
+  constexpr int64_t together = 8, enoughRows = 1024, mostThreads = 256;
+  int64_t each = iterations >= enoughRows ? together : 1;
+  int64_t wanted = llvm::divideCeilSigned(accesses, each);
+  return {std::clamp(static_cast<int64_t>(llvm::PowerOf2Ceil(wanted)),
+                     warpThreads, mostThreads),
+          /*columns=*/1};
+}
+
 static rt::LaunchShape shapeOf(const KernelNests &nests, int64_t cardBytes) {
   constexpr int64_t mostBlocks = 4096, mostScratch = 64 << 20;
   int64_t group = nests.group.threads;

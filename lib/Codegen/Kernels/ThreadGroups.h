@@ -30,6 +30,9 @@ inline constexpr int64_t mostShared = (48 << 10) - 1024;
 ThreadGroup chooseGroup(int64_t iterations, int64_t points, int64_t bytes,
                         int64_t columnLanes, int64_t scratchBytes);
 
+/// The same for rows of so many accesses of 16 bytes.
+ThreadGroup chooseGroupOfLanes(int64_t iterations, int64_t accesses);
+
 /// Where the rows lie that a group keeps, and on how many threads it is
 /// launched.
 struct GroupLaunch {

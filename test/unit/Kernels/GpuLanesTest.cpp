@@ -194,6 +194,73 @@ TEST(GpuLanes, ColumnsTogether) {
         {}, 1e-5);
 }
 
+/// A vector times rows of `type`, each of which has a scale.
+FusionText timesBytes(int64_t rows, int64_t length, const std::string &type) {
+  std::string n = std::to_string(rows), k = std::to_string(length);
+  std::string x = tensor(n + "x" + k + "xf32"), scale = tensor(n + "x1xf32");
+  return {{n + "x" + k + "x" + type, n + "x1xf32", "1x" + k + "xf32"},
+          "%0 = ax.cast %a : " + tensor(n + "x" + k + "x" + type) + " -> " + x +
+              "\n%1 = ax.binary mul %0, %b : " + x + ", " + scale + " -> " + x +
+              "\n%2 = ax.binary mul %1, %c : " + x + ", " +
+              tensor("1x" + k + "xf32") + " -> " + x +
+              "\n%r = ax.reduce sum %2 dims [1] : " + x + " -> " +
+              tensor(n + "xf32"),
+          {{"%r", n + "xf32"}}};
+}
+
+/// The same of four bits, two in a byte, in blocks that have scales.
+FusionText timesFourBits(int64_t rows, int64_t blocks, int64_t block) {
+  std::string n = std::to_string(rows), m = std::to_string(blocks);
+  std::string half = std::to_string(block / 2), all = std::to_string(block);
+  std::string bytes = n + "x" + m + "x" + half + "xui8",
+              pairs = n + "x" + m + "x" + half + "x2xui8",
+              numbers = n + "x" + m + "x" + all + "xf32",
+              vector = "1x" + m + "x" + all + "xf32";
+  return {
+      {bytes, n + "x" + m + "x1xf32", vector},
+      "%c0 = ax.constant dense<[0, 4]> : tensor<2xui8> -> tensor<2xui8>\n"
+      "%c1 = ax.constant dense<15> : tensor<ui8> -> tensor<ui8>\n"
+      "%0 = ax.reshape %a : " +
+          tensor(bytes) + " -> " + tensor(n + "x" + m + "x" + half + "x1xui8") +
+          "\n%1 = ax.binary shr %0, %c0 : " +
+          tensor(n + "x" + m + "x" + half + "x1xui8") + ", tensor<2xui8> -> " +
+          tensor(pairs) + "\n%2 = ax.binary bit_and %1, %c1 : " +
+          tensor(pairs) + ", tensor<ui8> -> " + tensor(pairs) +
+          "\n%3 = ax.reshape %2 : " + tensor(pairs) + " -> " +
+          tensor(n + "x" + m + "x" + all + "xui8") + "\n%4 = ax.cast %3 : " +
+          tensor(n + "x" + m + "x" + all + "xui8") + " -> " + tensor(numbers) +
+          "\n%5 = ax.binary mul %4, %b : " + tensor(numbers) + ", " +
+          tensor(n + "x" + m + "x1xf32") + " -> " + tensor(numbers) +
+          "\n%6 = ax.binary mul %5, %c : " + tensor(numbers) + ", " +
+          tensor(vector) + " -> " + tensor(numbers) +
+          "\n%r = ax.reduce sum %6 dims [1, 2] : " + tensor(numbers) + " -> " +
+          tensor(n + "xf32"),
+      {{"%r", n + "xf32"}}};
+}
+
+/// Bytes of a row are read 16 at a time, whatever all rows are multiplied with.
+TEST(GpuLanes, BytesTimesAVector) {
+  for (const char *type : {"i8", "ui8", "f8E4M3FN"})
+    EXPECT_EQ(accessesOf(timesBytes(2048, 4096, type)),
+              "ld b32, ld v4.b32, st b32");
+  EXPECT_EQ(accessesOf(timesFourBits(2048, 128, 32)),
+            "ld b32, ld v4.b32, st b32");
+  EXPECT_EQ(accessesOf(timesFourBits(2048, 16, 128)),
+            "ld b32, ld v4.b32, st b32");
+  // Of two blocks, which have a scale each.
+  EXPECT_EQ(accessesOf(timesFourBits(2048, 128, 16)),
+            "ld v2.b32, ld v4.b32, st b32");
+  for (auto [rows, length] :
+       {std::pair(40, 4096), std::pair(1100, 512), std::pair(3, 20000),
+        std::pair(7, 1000), std::pair(5, 1001)})
+    for (const char *type : {"i8", "f8E4M3FN"})
+      check(timesBytes(rows, length, type), {}, 1e-3);
+  for (auto [rows, blocks, block] :
+       {std::tuple(40, 64, 32), std::tuple(1100, 8, 64), std::tuple(6, 100, 16),
+        std::tuple(9, 3, 128), std::tuple(5, 7, 2)})
+    check(timesFourBits(rows, blocks, block), {}, 1e-3);
+}
+
 /// In each case the same bits in all orders of threads.
 TEST(GpuLanes, Elements) {
   for (const char *type :
