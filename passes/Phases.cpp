@@ -58,6 +58,10 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
   plan.addPass(createAssignStages(stages));
 }
 
+void ax::addInferencePhase(mlir::OpPassManager &manager) {
+  manager.addPass(createTransposeFloat8());
+}
+
 void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
   plan.addPass(createStraightThrough());

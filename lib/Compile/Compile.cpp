@@ -163,6 +163,8 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
        [=](auto &manager) {
          if (training)
            addTrainPhase(manager, *training);
+         else
+           addInferencePhase(manager);
        },
        checkUnbatched},
       {"shard",

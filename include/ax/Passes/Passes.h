@@ -24,6 +24,8 @@ void addNormalizePhase(mlir::OpPassManager &manager);
 void addRaisePhase(mlir::OpPassManager &manager);
 void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 void addTrainPhase(mlir::OpPassManager &manager, const Training &training);
+/// In its place, for a model that does not train.
+void addInferencePhase(mlir::OpPassManager &manager);
 void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                    bool strict);
 /// What ax-shard does, one after another, on a plan.

@@ -346,6 +346,17 @@ def SinkProducts : Pass<"ax-sink-products"> {
   let dependentDialects = ["ax::AxDialect"];
 }
 
+def TransposeFloat8 : Pass<"ax-transpose-float8"> {
+  let summary = "Weights of eight bits lie as products of eight bits read them";
+  let description = [{
+    GPUs multiply factors of eight bits of which what is summed over lies innermost.
+    A Linear's quantised weight, which is widened and times a scale, is transposed
+    where it is loaded, and the Linear takes it so. For plans that do not train:
+    there that is done once, by `ax-prepare`.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Pipeline
 //===----------------------------------------------------------------------===//

@@ -38,14 +38,23 @@ static unsigned indexBitsOf(FusionOp fusion, const KernelNests &nests) {
   return fits ? 32 : 64;
 }
 
+/// Whether a thread has so many terms in an access that there are more
+/// instructions than memory waits for.
+static bool hasManyTerms(const KernelNests &nests) {
+  constexpr int64_t many = 16;
+  return llvm::any_of(nests.inner, [](const auto &inner) {
+    return inner.second.numLanes() >= many;
+  });
+}
+
 GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
                      unsigned numScalars, const KernelNests &nests,
                      const GroupLaunch &launch, const GpuTarget &target)
     : ScalarWriter(module, Bf16::Native, indexBitsOf(fusion, nests),
                    globalSpace),
       group(nests.group), roundsToFloat8(target.capability >= firstWithFloat8),
-      numIterations(nests.numDealt()), scratchBytes(nests.scratchBytes),
-      sharedBytes(launch.sharedBytes),
+      contracts(hasManyTerms(nests)), numIterations(nests.numDealt()),
+      scratchBytes(nests.scratchBytes), sharedBytes(launch.sharedBytes),
       threadsPerBlock(launch.shape.threadsPerBlock) {
   SmallVector<NamedAttrList> attributes = bufferAttributes(fusion);
   // Scratch comes last, behind scalars, if there is any.
@@ -172,19 +181,21 @@ void GpuWriter::iterations(
   LLVM::ReturnOp::create(b, loc, ValueRange());
 }
 
-/// A product that is added up is one operation with that, and is rounded once.
+/// A product that is added up is one operation with that, and is rounded once:
+/// where that counts. Elsewhere bits are to be the same whatever kernel the
+/// product is in.
 static constexpr auto contract = arith::FastMathFlags::contract;
 
 KernelWriter::Value GpuWriter::binary(BinaryKind kind, Value x, Value y,
                                       Type type) {
-  return kind == BinaryKind::mul && type.isF32()
+  return contracts && kind == BinaryKind::mul && type.isF32()
              ? Value(arith::MulFOp::create(b, loc, x, y, contract))
              : ScalarWriter::binary(kind, x, y, type);
 }
 
 KernelWriter::Value GpuWriter::combine(ReduceOpKind kind, Value acc, Value x,
                                        Type type) {
-  return kind == ReduceOpKind::sum && type.isF32()
+  return contracts && kind == ReduceOpKind::sum && type.isF32()
              ? Value(arith::AddFOp::create(b, loc, acc, x, contract))
              : ScalarWriter::combine(kind, acc, x, type);
 }

@@ -60,7 +60,7 @@ private:
   Value fromOther(Value x, bool isFirst, int64_t offset);
 
   ThreadGroup group;
-  bool roundsToFloat8;
+  bool roundsToFloat8, contracts;
   int64_t numIterations, scratchBytes, sharedBytes, threadsPerBlock;
   /// Numbers of this thread in its block, and of its block and all blocks.
   Value thread, block, numBlocks;
