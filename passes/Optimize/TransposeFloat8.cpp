@@ -45,8 +45,11 @@ static Value transposed(TensorBuilder &t, Value value) {
     return value;
   if (shape.size() == 1)
     shape.insert(shape.begin(), 1);
-  return shape[0] == 1 || shape[1] == 1 ? t.reshape(value, {shape[1], shape[0]})
-                                        : t.transpose(value, {1, 0});
+  if (shape[0] != 1 && shape[1] != 1)
+    return t.transpose(value, {1, 0});
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getOperand();
+  return t.reshape(value, {shape[1], shape[0]});
 }
 
 static void transposeWeight(LinearOp linear) {
