@@ -22,6 +22,9 @@
 // the closure of who reads whom (Downstream.h), which grows with each operation
 // that is placed: those that read it have been.
 //
+// The largest of rows joins a kernel that has these rows for something else,
+// though neither reads the other (FusionBeside.cpp).
+//
 // All else is linear in operations times members of a kernel, of which there
 // are `maxMembers`.
 //

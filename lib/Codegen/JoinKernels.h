@@ -9,7 +9,8 @@ namespace ax::codegen {
 
 /// Makes one kernel of several in a stage that compute the same of other
 /// operands, and little of it, as the updates of all biases of one size: each
-/// waits until the last of them can be done, if nobody needs it before.
+/// waits until the last of them can be done, if nobody needs it before. Some
+/// numbers that are made of the stage's arguments come to the first instead.
 void joinKernels(mlir::Block &block);
 
 } // namespace ax::codegen

@@ -143,9 +143,10 @@ IndexExpr Emitter::placeInTile(Type type) const {
          IndexExpr(outer.lane * pitch);
 }
 
-/// Copies all elements of a tile from `base`, which is `first` elements behind
-/// a tensor's start, to shared memory or back, neighbours along rows by
-/// neighbouring threads. Loads of several points need not wait for each other.
+/// Copies all elements of a tile, which is element `first` and what follows of
+/// a tensor, to shared memory or back, neighbours along rows by neighbouring
+/// threads: as words, if the tensor's are whole. Loads of several points need
+/// not wait for each other.
 void Emitter::copyTile(const Square &from, const Square &to,
                        const IndexExpr &first, Type type) {
   int64_t side = nests.outer.atoms[nests.outer.tile()->first].size;

@@ -323,7 +323,8 @@ private:
   mlir::Operation *yield;
   unsigned numOperands;
   mlir::Type i64;
-  /// Of a GPU's kernel: a thread has all of an element.
+  /// What loops over results find, too: of a GPU's kernel, whose threads have
+  /// elements of a row in registers.
   llvm::SmallVector<ReduceOp> beside;
   llvm::DenseSet<mlir::Operation *> kept;
   /// Of maxima the sums that are found along with them, and the other way.
