@@ -8,12 +8,20 @@
 using namespace mlir;
 using namespace ax;
 
+/// That of `value`; f32 where it is of eight bits (Rules/Elementwise.cpp).
+[[maybe_unused]] static RankedTensorType gradientType(Value value) {
+  RankedTensorType type = tensorType(value);
+  return isFloat8(type.getElementType())
+             ? type.clone(Float32Type::get(type.getContext()))
+             : type;
+}
+
 void GradientBuilder::give(OpOperand &operand, Make make) {
   if (!isWanted(operand))
     return;
   Value gradient = make();
   assert((!gradient ||
-          sameWithoutLayout(gradient.getType(), operand.get().getType())) &&
+          sameWithoutLayout(gradient.getType(), gradientType(operand.get()))) &&
          "a gradient has its operand's type");
   operandGradients[operand.getOperandNumber()] = gradient;
 }

@@ -3,7 +3,8 @@
 //
 // The last reduced dimensions run in a register; reduced dimensions before a
 // kept one ("rows") in memory, so that the loop over the kept one vectorises.
-// A thread of a GPU has none to vectorise: there all run in registers.
+// A thread of a GPU has none to vectorise: there all run in registers. Short last
+// dimensions within others are vectors of sums, too, which become one at last.
 //
 // Many terms are added up in blocks, then the blocks: one after another, the
 // error would grow with their number (Higham, "The accuracy of floating point
@@ -285,6 +286,8 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
                })
         .front();
   };
+  if (int64_t places = placesOf(r))
+    return sumByPlaces(r, outer, acc, places);
   // Threads that share a sum have a block of it each.
   bool isDealt = nestDepth == 0 && nests.dealing == Dealing::Elements;
   std::optional<Blocks> blocks;
@@ -309,6 +312,59 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
                                 });
                return {writer.combine(r.kind, carried[0], part, r.element)};
              })
+      .front();
+}
+
+/// How many numbers a sum is in while it is made (`sumByPlaces`): as many as
+/// points of the last loop, in each lane, if these are few enough to be
+/// vectors, and the loop is within another that has more; else 0. E.g. of a row
+/// of weights of four bits, those of a block, which have one scale.
+int64_t Emitter::placesOf(const Reduction &r) {
+  constexpr int64_t fewest = 8, most = 64;
+  if (nests.dealing != Dealing::Pieces || !r.element.isF32() ||
+      r.kind != ReduceOpKind::sum)
+    return 0;
+  const LoopPlan &plan =
+      getPlan(r.op, static_cast<int>(NestRole::Elements), r.innerSizes);
+  auto groups = plan.groups();
+  llvm::erase_if(groups, [&](auto &group) { return plan.sizeOf(group) == 1; });
+  if (groups.size() < 2 || plan.numPieces() > 1)
+    return 0;
+  int64_t last = plan.sizeOf(groups.back()), places = last * plan.numLanes();
+  bool areVectors = last >= fewest && places <= most &&
+                    llvm::isPowerOf2_64(static_cast<uint64_t>(last));
+  return areVectors && plan.numPoints() >= places * places ? places : 0;
+}
+
+/// Were each run of the last loop to end in one number, that would take longer
+/// than the loop: numbers at the same place in all of them are added up, in
+/// memory that LLVM makes registers of, and these at last.
+Value Emitter::sumByPlaces(const Reduction &r, ArrayRef<IndexExpr> outer,
+                           Value acc, int64_t places) {
+  Value sums = allocateScratch(places, r.element);
+  emitNest(r.op, NestRole::Clear, {places}, {},
+           [&](ArrayRef<IndexExpr> place, ValueRange) -> Values {
+             storeElement(writer.neutral(r.kind, r.element), sums,
+                          place.front(), r.element);
+             return {};
+           });
+  IndexSpace::Nest nest = space.addNest(
+      getPlan(r.op, static_cast<int>(NestRole::Elements), r.innerSizes), true);
+  emitLoops(nest, {}, [&](ValueRange) -> Values {
+    int64_t ofLane = places / nest.plan->numLanes();
+    Indices inner = space.delinearize(space.linear(nest), r.innerSizes);
+    IndexExpr place = space.lastLoop(nest) + IndexExpr(nest.lane * ofLane);
+    Value x = pull(r.op.getOperand(), r.operandIndices(outer, inner));
+    Value sum = loadElement(sums, place, r.element);
+    storeElement(writer.combine(r.kind, sum, x, r.element), sums, place,
+                 r.element);
+    return {};
+  });
+  return emitNest(r.op, NestRole::AddBlock, {places}, {acc},
+                  [&](ArrayRef<IndexExpr> place, ValueRange carried) -> Values {
+                    Value sum = loadElement(sums, place.front(), r.element);
+                    return {writer.combine(r.kind, carried[0], sum, r.element)};
+                  })
       .front();
 }
 

@@ -282,6 +282,9 @@ private:
   RowValue emitMaxAndSum(const Reduction &r, llvm::ArrayRef<IndexExpr> fixed);
   Value reduceElements(const Reduction &r, llvm::ArrayRef<IndexExpr> outer,
                        Value acc);
+  int64_t placesOf(const Reduction &r);
+  Value sumByPlaces(const Reduction &r, llvm::ArrayRef<IndexExpr> outer,
+                    Value acc, int64_t places);
   void reduceRows(const Reduction &r, Value base);
 
   // EmitScans.cpp

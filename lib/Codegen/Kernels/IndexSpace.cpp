@@ -138,6 +138,19 @@ IndexExpr IndexSpace::linear(const Nest &nest) const {
   return sum;
 }
 
+IndexExpr IndexSpace::lastLoop(const Nest &nest) const {
+  auto groups = nest.plan->groups();
+  while (!groups.empty() && nest.plan->sizeOf(groups.back()) == 1)
+    groups.pop_back();
+  IndexExpr counter;
+  int64_t stride = 1;
+  for (int k = groups.back().second; k-- > groups.back().first;) {
+    counter = counter + atom(nest, k) * stride;
+    stride *= nest.plan->atoms[k].size;
+  }
+  return counter;
+}
+
 /// Both ends are taken by some point, since variables do not depend on each
 /// other and each is in the expression once.
 std::pair<int64_t, int64_t> IndexSpace::range(const IndexExpr &expr) const {

@@ -81,6 +81,9 @@ public:
   /// The row-major number of the nest's point.
   IndexExpr linear(const Nest &nest) const;
 
+  /// The counter of its last loop of more than one point, lanes aside.
+  IndexExpr lastLoop(const Nest &nest) const;
+
   /// The least and the largest value that the expression takes.
   std::pair<int64_t, int64_t> range(const IndexExpr &expr) const;
   /// Quotient (rounded down) and remainder by a constant > 0.

@@ -125,6 +125,27 @@ TEST(KernelRow, LongSums) {
   sum({3000001}, "[0]", "f32");
 }
 
+/// Of rows in blocks that have a number each, whose loops do not become one.
+TEST(KernelRow, SumsOfBlocks) {
+  for (const char *type : {"f32", "bf16", "f64"})
+    for (auto [blocks, length] :
+         {std::pair(3, 32), std::pair(64, 8), std::pair(70, 16),
+          std::pair(100, 24), std::pair(33, 32), std::pair(64, 64),
+          std::pair(17, 128), std::pair(200, 4)}) {
+      std::string m = std::to_string(blocks), l = std::to_string(length);
+      std::string x = "tensor<5x" + m + "x" + l + "x" + type + ">";
+      std::string all = std::to_string(blocks * length);
+      check({{"5x" + m + "x" + l + "x" + type, "5x" + m + "x1x" + type},
+             "%0 = ax.binary mul %a, %b : " + x + ", tensor<5x" + m + "x1x" +
+                 type + "> -> " + x + "\n%1 = ax.reshape %0 : " + x +
+                 " -> tensor<5x" + all + "x" + type +
+                 ">\n%r = ax.reduce sum %1 dims [1] : tensor<5x" + all + "x" +
+                 type + "> -> tensor<5x" + type + ">",
+             {{"%r", std::string("5x") + type}}},
+            {}, std::string(type) == "f32" ? 1e-4 : 0);
+    }
+}
+
 TEST(KernelRow, Softmax) {
   for (const std::string &type : floats)
     for (const char *dim : {"2", "1", "0"})

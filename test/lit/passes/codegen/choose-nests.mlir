@@ -111,3 +111,21 @@ axl.stage @stores(%x: tensor<2x16x3x20x50xf32>) {
   } : (tensor<2x16x3x20x50xf32>) -> tensor<16x50xf32>
   axl.yield %0 : tensor<16x50xf32>
 }
+
+// -----
+
+// Of rows in blocks that have a scale each, numbers at the same place of all blocks are
+// added up, in 32 places here, and these at last: not each block to one number.
+// CHECK-LABEL: @blocks
+// CHECK: nests ["16 iterations: 16, 128 bytes of scratch", "result 0: once"]
+// CHECK: ax.reduce sum {{.*}} {axl.nests = ["elements: 64 32", "clear: 32", "add block: 32"]}
+axl.stage @blocks(%x: tensor<16x64x32xf32>, %s: tensor<16x64x1xf32>) {
+  %0 = axl.fusion(%x, %s) {
+  ^bb0(%a: tensor<16x64x32xf32>, %b: tensor<16x64x1xf32>):
+    %1 = ax.binary mul %a, %b : tensor<16x64x32xf32>, tensor<16x64x1xf32> -> tensor<16x64x32xf32>
+    %2 = ax.reshape %1 : tensor<16x64x32xf32> -> tensor<16x2048xf32>
+    %3 = ax.reduce sum %2 dims [1] : tensor<16x2048xf32> -> tensor<16xf32>
+    axl.yield %3 : tensor<16xf32>
+  } : (tensor<16x64x32xf32>, tensor<16x64x1xf32>) -> tensor<16xf32>
+  axl.yield %0 : tensor<16xf32>
+}
