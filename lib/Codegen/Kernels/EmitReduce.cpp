@@ -3,8 +3,9 @@
 //
 // The last reduced dimensions run in a register; reduced dimensions before a
 // kept one ("rows") in memory, so that the loop over the kept one vectorises.
-// A thread of a GPU has none to vectorise: there all run in registers. Short last
-// dimensions within others are vectors of sums, too, which become one at last.
+// A thread of a GPU has none to vectorise: there all run in registers. Short
+// last dimensions within others are vectors of sums, too, which become one at
+// last.
 //
 // Many terms are added up in blocks, then the blocks: one after another, the
 // error would grow with their number (Higham, "The accuracy of floating point
