@@ -51,9 +51,11 @@ def openvino(model, threads, dims={}, feeds=None):
             dims[list(dims)[axis]]
             for axis, size in enumerate(port.partial_shape)]
     loaded.reshape(shapes)
+    # What weights of few bits are multiplied with stays f32, too.
     compiled = core.compile_model(loaded, "CPU", {
         "INFERENCE_NUM_THREADS": threads,
         "PERFORMANCE_HINT": "LATENCY",
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
         "INFERENCE_PRECISION_HINT": "f32"})
     feeds = feeds or {
         port.any_name: randomInput(port.element_type.to_dtype(),
