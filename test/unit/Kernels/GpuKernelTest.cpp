@@ -237,19 +237,23 @@ TEST(GpuKernel, ScattersMeet) {
     index = int64_t(random() % 64);
   for (float &value : updates)
     value = static_cast<float>(random() % 64);
+  // A number that was not there yet may be no update's: nothing is left then.
   auto run = [&](GridOrder order) {
     std::vector<float> result(operand.size());
-    llvm::cantFail(
-        runGrid(kernel, kernel.launch,
-                {operand.data(), indices.data(), updates.data(), result.data()},
-                {}, nullptr, order));
+    if (llvm::errorToBool(runGrid(
+            kernel, kernel.launch,
+            {operand.data(), indices.data(), updates.data(), result.data()}, {},
+            nullptr, order)))
+      result.clear();
     return result;
   };
   std::vector<float> all = run({});
+  ASSERT_FALSE(all.empty());
   std::set<int64_t> missed;
   for (int64_t barrier = 0; barrier != 10; ++barrier)
     for (uint64_t seed = 0; seed != 4; ++seed)
       if (std::vector<float> some = run({seed, barrier});
+          some.empty() ||
           std::memcmp(some.data(), all.data(), all.size() * sizeof(float)) != 0)
         missed.insert(barrier);
   EXPECT_EQ(missed, (std::set<int64_t>{1, 2, 3, 4}));
