@@ -167,12 +167,12 @@ struct ComputeWhereReadPass
     llvm::sort(readers, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
     });
-    // An extreme of rows is found by the kernel of the next one.
+    // An extreme of rows is found by the kernel of the next one, if there is.
     SmallVector<Operation *> together;
     bool isFirst = true;
     for (Operation *reader : readers) {
       together.push_back(reader);
-      if (findExtreme(reader))
+      if (findExtreme(reader) && reader != readers.back())
         continue;
       if (!std::exchange(isFirst, false)) {
         OpBuilder builder(together.front());

@@ -16,6 +16,7 @@
 #include "FusionGroups.h"
 
 #include "Kernels/ElementOps.h"
+#include "Kernels/ThreadGroups.h"
 
 #include "ax/Codegen/Kernel.h"
 #include "ax/Dialect/Tensors.h"
@@ -23,6 +24,17 @@
 using namespace mlir;
 
 namespace ax::codegen {
+
+static int64_t numElements(Operation *op) {
+  return tensorType(op->getResult(0)).getNumElements();
+}
+
+bool areManyRows(ArrayRef<int64_t> shape) {
+  constexpr int64_t shortRow = 128, longRow = 1 << 16;
+  return shape.size() > 1 && shape.back() >= shortRow &&
+         shape.back() <= longRow &&
+         2 * llvm::product_of(shape.drop_back()) * largestBlock > manyThreads;
+}
 
 ReduceOp findExtreme(Operation *reader) {
   Operation *op = reader;
@@ -32,7 +44,9 @@ ReduceOp findExtreme(Operation *reader) {
   bool isExtreme = reduce && (reduce.getKind() == ReduceOpKind::max ||
                               reduce.getKind() == ReduceOpKind::min);
   if (!isExtreme || reduce.getDims().size() != 1 ||
-      reduce.getDims().front() + 1 != tensorType(reduce.getOperand()).getRank())
+      reduce.getDims().front() + 1 !=
+          tensorType(reduce.getOperand()).getRank() ||
+      !areManyRows(shapeOf(reduce.getOperand())))
     return {};
   return reduce;
 }
@@ -73,20 +87,31 @@ static bool movesLast(Operation *op) {
                           int64_t(transpose.getPermutation().size());
 }
 
-/// All that the kernel makes has to be rows of the same number, or a number of
-/// each.
+/// All that the kernel makes has to be rows of the same number and length, or a
+/// number of each, and rows there have to be: their loop finds the extreme.
+/// What a stage returns of the elements' type may be a state that a kernel of
+/// its elements alone writes over the old one (MarkInPlace.cpp).
 bool FusionGroups::mayJoinBeside(Operation *op, unsigned group) const {
   std::optional<ArrayRef<int64_t>> prefix = rowPrefix(op);
+  Value elements = elementsOf(cast<ReduceOp>(op)).back();
+  int64_t count = tensorType(elements).getNumElements();
+  bool hasRows = false;
   auto isOfSameRows = [&](Operation *member) {
     if (movesLast(member))
       return false;
-    ArrayRef<int64_t> shape = shapeOf(member->getResult(0));
-    return !inMemory.contains(member->getResult(0)) ||
-           (shape.size() >= prefix->size() &&
-            shape.take_front(prefix->size()) == *prefix);
+    Value made = member->getResult(0);
+    if (!inMemory.contains(made))
+      return true;
+    bool isReturned =
+        made.getType() == elements.getType() &&
+        llvm::any_of(made.getUsers(), llvm::IsaPred<LocalYieldOp>);
+    hasRows |= numElements(member) == count;
+    return !isReturned && numElements(member) <= count &&
+           shapeOf(made).size() >= prefix->size() &&
+           shapeOf(made).take_front(prefix->size()) == *prefix;
   };
   return mayJoin(op, group) && !usersReach(op, group) &&
-         llvm::all_of(groups[group].members, isOfSameRows);
+         llvm::all_of(groups[group].members, isOfSameRows) && hasRows;
 }
 
 /// Whether `op`, of bytes, is read from memory by the kernel that transposes
@@ -103,8 +128,9 @@ bool FusionGroups::isApart(Operation *op, unsigned group) const {
   for (int depth = 0; maker && isElementwise(maker) && depth != deepest;
        ++depth) {
     Value elements = maker->getOperand(0);
-    if (llvm::any_of(elements.getUsers(), [](Operation *user) {
-          return findExtreme(user) != nullptr;
+    if (llvm::any_of(elements.getUsers(), [&](Operation *user) {
+          ReduceOp extreme = findExtreme(user);
+          return extreme && extreme->isBeforeInBlock(op);
         }))
       return true;
     maker = elements.getDefiningOp();

@@ -78,9 +78,12 @@ bool isCostly(mlir::Operation *op);
 /// Dimensions in front of the rows that a row operation works on; nothing when
 /// its rows are not contiguous.
 std::optional<llvm::ArrayRef<int64_t>> rowPrefix(mlir::Operation *op);
-/// The maximum or minimum of rows that is made of what `reader` gives, an
-/// element of each element, and nothing else is. A GPU's kernel finds it along
-/// with what else it makes of the same elements.
+/// Whether a card has enough to do with rows along the last dimension, each a
+/// block's, and a block with a row.
+bool areManyRows(llvm::ArrayRef<int64_t> shape);
+/// The maximum or minimum of many rows that is made of what `reader` gives, an
+/// element of each element, and nothing else is. A GPU's kernel may find it
+/// along with what else it makes of the same elements behind it.
 ReduceOp findExtreme(mlir::Operation *reader);
 /// A constant that is a part of kernels, not memory.
 bool isInlineConstant(mlir::Operation *op);

@@ -32,6 +32,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
+#include "FusionGroups.h"
 #include "Kernels/Decompose.h"
 #include "Kernels/ElementOps.h"
 #include "Kernels/ThreadGroups.h"
@@ -207,28 +208,22 @@ void split(ReduceOp op, const Extent &of, const Cut &cut) {
   op.erase();
 }
 
-/// What else reads the elements of which `op` is the extreme, before it.
-struct Beside {
+/// What else reads the elements of which an extreme is, before it.
+struct Readers {
   /// From the first to the last, what is made of elements for it alone.
   SmallVector<Operation *> making;
-  Operation *reader;
+  Operation *first;
 };
 
-/// Whether a card has enough to do with rows of the tensor, each a block's.
-bool areManyRows(ArrayRef<int64_t> shape) {
-  constexpr int64_t shortRow = 128, longRow = 1 << 16;
-  return shape.size() > 1 && shape.back() >= shortRow &&
-         shape.back() <= longRow &&
-         isMostOfCard(llvm::product_of(shape.drop_back()) * largestBlock);
-}
-
-std::optional<Beside> findBeside(ReduceOp op) {
+/// Of an extreme of all elements, or of those of each row, of many rows.
+std::optional<Readers> findReaders(ReduceOp op) {
   ArrayRef<int64_t> shape = shapeOf(op.getOperand());
   bool isExtreme =
       op.getKind() == ReduceOpKind::max || op.getKind() == ReduceOpKind::min;
-  if (!isExtreme || op.getDims().size() != shape.size() || !areManyRows(shape))
+  bool isOfAll = op.getDims().size() == shape.size();
+  if (!isExtreme || !(isOfAll || findExtreme(op)) || !areManyRows(shape))
     return std::nullopt;
-  Beside found;
+  Readers found;
   Value elements = op.getOperand();
   while (elements.hasOneUse()) {
     Operation *maker = elements.getDefiningOp();
@@ -237,24 +232,29 @@ std::optional<Beside> findBeside(ReduceOp op) {
     found.making.insert(found.making.begin(), maker);
     elements = maker->getOperand(0);
   }
-  found.reader = op;
+  found.first = op;
   for (Operation *user : elements.getUsers())
     if (isElementwise(user) && !llvm::is_contained(found.making, user) &&
-        user->isBeforeInBlock(found.reader))
-      found.reader = user;
-  if (found.reader == op)
+        user->isBeforeInBlock(found.first))
+      found.first = user;
+  if (found.first == op)
     return std::nullopt;
   return found;
 }
 
-/// The extreme of each row stands before what else reads the row, which cannot
-/// depend on it, and whose kernel may find it (FusionGroups.cpp).
-ReduceOp splitRows(ReduceOp op, const Beside &beside) {
-  for (Operation *making : beside.making)
-    making->moveBefore(beside.reader);
+/// The extreme of each row comes before what else reads the row, which cannot
+/// depend on it, and whose kernel may find it (FusionBeside.cpp). Returns what
+/// is left to do: that of all rows, or the same.
+ReduceOp moveToReaders(ReduceOp op, const Readers &readers) {
+  for (Operation *making : readers.making)
+    making->moveBefore(readers.first);
   RankedTensorType type = tensorType(op.getOperand());
-  OpBuilder atReader(beside.reader), builder(op);
-  TensorBuilder ofRows(op.getLoc(), atReader), t(op.getLoc(), builder);
+  if (static_cast<int64_t>(op.getDims().size()) < type.getRank()) {
+    op->moveBefore(readers.first);
+    return op;
+  }
+  OpBuilder atReaders(readers.first), builder(op);
+  TensorBuilder ofRows(op.getLoc(), atReaders), t(op.getLoc(), builder);
   int64_t last = type.getRank() - 1;
   Value rows = ofRows.reduce(op.getKind(), op.getOperand(), {last},
                              /*keepDims=*/false);
@@ -328,8 +328,8 @@ struct SplitReductionsPass
           decomposeApart(&op);
       for (auto op :
            llvm::make_early_inc_range(stage.getBlock().getOps<ReduceOp>())) {
-        if (std::optional<Beside> beside = findBeside(op))
-          op = splitRows(op, *beside);
+        if (std::optional<Readers> readers = findReaders(op))
+          op = moveToReaders(op, *readers);
         Extent of(op.getOperand(), op.getDims());
         if (std::optional<Cut> cut = chooseCut(of))
           split(op, of, *cut);

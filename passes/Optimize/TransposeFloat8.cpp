@@ -7,6 +7,7 @@
 #include "ax/Passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace ax {
 #define GEN_PASS_DEF_TRANSPOSEFLOAT8
@@ -70,9 +71,18 @@ static void transposeWeight(LinearOp linear) {
   }
   linear.getWMutable().assign(mapping.lookup(linear.getW()));
   linear.setTransposeW(true);
-  for (Operation *op : llvm::reverse(making))
-    if (op->use_empty())
-      op->erase();
+  // What nobody reads any more would have its word in what is sharded.
+  SmallVector<Operation *> open(making);
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    if (!isOpTriviallyDead(op))
+      continue;
+    for (Value operand : op->getOperands())
+      if (Operation *source = operand.getDefiningOp();
+          source && !llvm::is_contained(open, source))
+        open.insert(open.begin(), source);
+    op->erase();
+  }
 }
 
 namespace {

@@ -37,8 +37,11 @@ void Emitter::noteNeighbours(const IndexExpr &offset, Type type) {
     return noteAlong(outer, offset, type, neighbours[&nests.outer]);
   Neighbours &ofPoints = neighbours[wholeNest->plan];
   noteAlong(*wholeNest, offset, type, ofPoints);
-  ofPoints.all.push_back({offset, storageBytes(type)});
+  // Of several nests with the plan, the last.
+  if (ofPoints.vars != wholeNest->vars)
+    ofPoints.all.clear();
   ofPoints.vars = wholeNest->vars;
+  ofPoints.all.push_back({offset, storageBytes(type)});
   noteAlong(outer, offset, type, ofColumns);
 }
 

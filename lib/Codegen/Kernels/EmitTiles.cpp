@@ -11,8 +11,9 @@
 // 64 .. 95 and columns 0 .. 31 is a[0 .. 31][64 .. 95]. A warp reads a row of
 // it at a time, 128 bytes one after another, and writes a row of b's likewise.
 // In shared memory rows are 33 elements apart, so that those of a column lie in
-// different banks. Narrow elements are moved as words, and of those tiles are
-// 64 by 64: a thread that moved bytes would have too few on their way.
+// different banks. Narrow elements are moved as words, and of those tiles may
+// be 64 by 64: a thread that moved bytes would have too few on their way. Where
+// sizes do not divide so, a side is half as much, or a quarter.
 //
 // A result that is another one transposed is stored along with that, by way of
 // a tile, too: a = f(x) and b = transpose a read x once. A block's threads have
@@ -32,7 +33,7 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-static constexpr int64_t wordBytes = 4;
+static constexpr int64_t wordBytes = 4, usualSide = 32;
 
 /// Elements of an operand at neighbouring columns are so far apart, if those at
 /// neighbouring rows are next to each other; else 0. What is known only for an
@@ -54,10 +55,17 @@ int64_t Emitter::columnStep(const IndexExpr &offset, int row,
 void Emitter::noteTile(const IndexExpr &offset, Type type) {
   // Of fewer points, a side is no more than what memory reads at a time.
   constexpr int64_t leastPoints = 16;
-  int64_t mostPoints = storageBytes(type) < wordBytes ? 64 : 32;
+  int64_t mostPoints =
+      storageBytes(type) < wordBytes ? 2 * usualSide : usualSide;
   const LoopPlan &plan = nests.outer;
-  if (nests.dealing == Dealing::Pieces || plan.tile() || tileWish)
+  if (nests.dealing == Dealing::Pieces || plan.tile())
     return;
+  if (tileWish) {
+    if (outer.lane == 0 &&
+        columnStep(offset, tileWish->row, tileWish->column) != 0)
+      tileWish->bytes += storageBytes(type);
+    return;
+  }
   auto groups = plan.groups();
   if (groups.empty())
     return;
@@ -69,15 +77,22 @@ void Emitter::noteTile(const IndexExpr &offset, Type type) {
     int64_t side = std::gcd(std::gcd(mostPoints, plan.atoms[row].size),
                             plan.atoms[column].size * plan.numLanes());
     if (side >= leastPoints)
-      tileWish = {row, column, side};
+      tileWish = {row, column, side, storageBytes(type)};
   }
 }
 
 bool Emitter::makeTile() {
   constexpr int64_t mostThreads = 256;
   LoopPlan &plan = nests.outer;
-  if (!tileWish || !areElements() ||
-      !plan.makeTile(tileWish->row, tileWish->column, tileWish->side))
+  if (!tileWish || !areElements())
+    return false;
+  // Larger ones leave memory for few blocks, or work for few.
+  constexpr int64_t mostBytes = 12 << 10, enoughTiles = 1024;
+  int64_t side = tileWish->side;
+  if (side > usualSide && (side * side * tileWish->bytes > mostBytes ||
+                           plan.numPoints() < enoughTiles * side * side))
+    side /= 2;
+  if (!plan.makeTile(tileWish->row, tileWish->column, side))
     return false;
   nests.group.threads =
       std::clamp(plan.numTilePoints(), warpThreads, mostThreads);

@@ -358,10 +358,11 @@ private:
   /// Null where a point is written by itself.
   Lanes *inLanes = nullptr;
   const Shifted *inShifted = nullptr;
-  /// The last atoms of two loops, and how many points a side may have.
+  /// The last atoms of two loops, how many points a side may have, and bytes
+  /// that a point has in all tiles.
   struct TileWish {
     int row, column;
-    int64_t side;
+    int64_t side, bytes;
   };
   std::optional<TileWish> tileWish;
   /// Where tiles of operands are read.

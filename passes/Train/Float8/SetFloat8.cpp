@@ -48,8 +48,8 @@ static Value rootOf(Value value) {
 }
 
 /// The view by way of which alone `value` is a factor, where it is made, and
-/// with rows as they lie; null where there is none. What a kernel makes is
-/// rounded by that one, if anybody else reads it as it is.
+/// with neighbours as they lie; null where there is none. What a kernel makes
+/// is rounded by that one, if anybody else reads it as it is.
 static Value onlyViewOf(Value value) {
   Operation *maker = value.getDefiningOp(), *view = nullptr;
   if (!maker || isa<LoadOp>(maker) ||
@@ -63,10 +63,10 @@ static Value onlyViewOf(Value value) {
       view = user;
   }
   auto transpose = dyn_cast_or_null<TransposeOp>(view);
-  bool keepsRows = isa_and_present<ReshapeOp>(view) ||
+  bool keepsLast = isa_and_present<ReshapeOp>(view) ||
                    (transpose && transpose.getPermutation().back() + 1 ==
                                      tensorType(value).getRank());
-  return keepsRows && view->getAttr(kStage) == maker->getAttr(kStage)
+  return keepsLast && view->getAttr(kStage) == maker->getAttr(kStage)
              ? view->getResult(0)
              : Value();
 }

@@ -5,6 +5,7 @@
 #include "SimulatedGrid.h"
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <gtest/gtest.h>
 
@@ -88,6 +89,34 @@ TEST(GpuTiles, Words) {
   checkWords(transpose("64x192xbf16", "[1, 0]", "192x64xbf16"), true);
   checkWords(part("bf16", "2"), true);
   checkWords(part("bf16", "1"), false);
+}
+
+/// Of many operands, and of few elements, tiles are no larger than others'.
+TEST(GpuTiles, SidesOfNarrowElements) {
+  auto scratch = [](const FusionText &text) {
+    auto module = parse(text);
+    FusionOp fusion = fusionOf(*module);
+    llvm::cantFail(showNests(fusion, testTarget()));
+    std::string nests;
+    llvm::raw_string_ostream(nests) << fusion.getNestsAttr();
+    return llvm::StringRef(nests)
+        .split("threads, ")
+        .second.split(' ')
+        .first.str();
+  };
+  EXPECT_EQ(scratch(transpose("4096x2048xui8", "[1, 0]", "2048x4096xui8")),
+            "4352");
+  EXPECT_EQ(scratch(transpose("256x512xui8", "[1, 0]", "512x256xui8")), "1152");
+  EXPECT_EQ(scratch(transpose("4096x2048xbf16", "[1, 0]", "2048x4096xbf16")),
+            "8448");
+  std::string a = tensor("4096x2048xbf16"), b = tensor("2048x4096xbf16");
+  EXPECT_EQ(
+      scratch({{"4096x2048xbf16", "4096x2048xbf16"},
+               "%0 = ax.transpose %a [1, 0] : " + a + " -> " + b +
+                   "\n%1 = ax.transpose %b [1, 0] : " + a + " -> " + b +
+                   "\n%r = ax.binary add %0, %1 : " + b + ", " + b + " -> " + b,
+               {{"%r", "2048x4096xbf16"}}}),
+      "4352");
 }
 
 /// A result, and the same in another order of dimensions.

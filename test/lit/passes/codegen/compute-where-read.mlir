@@ -233,11 +233,32 @@ axl.stage @number(%s: tensor<f32>, %a: tensor<64x64xf32>, %b: tensor<64x64xf32>)
 // CHECK: ax.unary abs %[[B]]
 // CHECK: ax.reduce max
 // CHECK: ax.binary add %[[B]], %[[B]]
-axl.stage @beside(%a: tensor<64x64xbf16>) {
-  %x = ax.cast %a : tensor<64x64xbf16> -> tensor<64x64xf32>
-  %0 = ax.unary neg %x : tensor<64x64xf32> -> tensor<64x64xf32>
-  %1 = ax.unary abs %x : tensor<64x64xf32> -> tensor<64x64xf32>
-  %2 = ax.reduce max %1 dims [1] : tensor<64x64xf32> -> tensor<64xf32>
-  %3 = ax.binary add %x, %x : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
-  axl.yield %0, %2, %3 : tensor<64x64xf32>, tensor<64xf32>, tensor<64x64xf32>
+axl.stage @beside(%a: tensor<256x128xbf16>) {
+  %x = ax.cast %a : tensor<256x128xbf16> -> tensor<256x128xf32>
+  %0 = ax.unary neg %x : tensor<256x128xf32> -> tensor<256x128xf32>
+  %1 = ax.unary abs %x : tensor<256x128xf32> -> tensor<256x128xf32>
+  %2 = ax.reduce max %1 dims [1] : tensor<256x128xf32> -> tensor<256xf32>
+  %3 = ax.binary add %x, %x : tensor<256x128xf32>, tensor<256x128xf32> -> tensor<256x128xf32>
+  axl.yield %0, %2, %3 : tensor<256x128xf32>, tensor<256xf32>, tensor<256x128xf32>
+}
+
+// Where nothing stands behind it, it has its own; and so has that of few rows.
+// CHECK-LABEL: axl.stage @last
+// CHECK-COUNT-2: ax.cast
+// CHECK-LABEL: axl.stage @few
+// CHECK-COUNT-3: ax.cast
+axl.stage @last(%a: tensor<256x128xbf16>) {
+  %x = ax.cast %a : tensor<256x128xbf16> -> tensor<256x128xf32>
+  %0 = ax.unary neg %x : tensor<256x128xf32> -> tensor<256x128xf32>
+  %1 = ax.unary abs %x : tensor<256x128xf32> -> tensor<256x128xf32>
+  %2 = ax.reduce max %1 dims [1] : tensor<256x128xf32> -> tensor<256xf32>
+  axl.yield %0, %2 : tensor<256x128xf32>, tensor<256xf32>
+}
+axl.stage @few(%a: tensor<64x128xbf16>) {
+  %x = ax.cast %a : tensor<64x128xbf16> -> tensor<64x128xf32>
+  %0 = ax.unary neg %x : tensor<64x128xf32> -> tensor<64x128xf32>
+  %1 = ax.unary abs %x : tensor<64x128xf32> -> tensor<64x128xf32>
+  %2 = ax.reduce max %1 dims [1] : tensor<64x128xf32> -> tensor<64xf32>
+  %3 = ax.binary add %x, %x : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+  axl.yield %0, %2, %3 : tensor<64x128xf32>, tensor<64xf32>, tensor<64x128xf32>
 }

@@ -228,6 +228,32 @@ axl.stage @beside(%x: tensor<512x640xf32>) {
   axl.yield %1, %3, %4 : tensor<512xf32>, tensor<512x640xf8E4M3FN>, tensor<640x512xf8E4M3FN>
 }
 
+// Few rows would leave most of a card idle; what makes more than the rows has other
+// loops; and an update writes over its state.
+// BOTH: axl.stage @fewBeside(
+// GPU-COUNT-2: axl.fusion
+// GPU: axl.stage @more(
+// GPU-COUNT-2: axl.fusion
+// GPU: axl.stage @update(
+// GPU-COUNT-2: axl.fusion
+// BOTH: axl.yield %{{.*}}, %{{.*}} : tensor<512xf32>, tensor<512x640xf32>
+axl.stage @fewBeside(%x: tensor<4x640xf32>) {
+  %0 = ax.reduce max %x dims [1] : tensor<4x640xf32> -> tensor<4xf32>
+  %1 = ax.cast %x : tensor<4x640xf32> -> tensor<4x640xbf16>
+  axl.yield %0, %1 : tensor<4xf32>, tensor<4x640xbf16>
+}
+axl.stage @more(%x: tensor<512x640xf32>, %y: tensor<512x640x64xf32>) {
+  %0 = ax.reduce max %x dims [1] : tensor<512x640xf32> -> tensor<512xf32>
+  %1 = ax.reshape %x : tensor<512x640xf32> -> tensor<512x640x1xf32>
+  %2 = ax.binary mul %y, %1 : tensor<512x640x64xf32>, tensor<512x640x1xf32> -> tensor<512x640x64xf32>
+  axl.yield %0, %2 : tensor<512xf32>, tensor<512x640x64xf32>
+}
+axl.stage @update(%x: tensor<512x640xf32>) {
+  %0 = ax.reduce max %x dims [1] : tensor<512x640xf32> -> tensor<512xf32>
+  %1 = ax.unary neg %x : tensor<512x640xf32> -> tensor<512x640xf32>
+  axl.yield %0, %1 : tensor<512xf32>, tensor<512x640xf32>
+}
+
 // Not by what waits for it, nor by what has other rows.
 // BOTH: axl.stage @apart(
 // GPU-COUNT-3: axl.fusion

@@ -117,6 +117,18 @@ axl.stage @beside(%x: tensor<4x128x640xf32>) {
   axl.yield %0, %2 : tensor<4x128x640xf32>, tensor<f32>
 }
 
+// So is that of rows which is wanted itself.
+// CHECK-LABEL: axl.stage @besideRows
+// CHECK: ax.unary abs
+// CHECK-NEXT: ax.reduce max
+// CHECK-NEXT: ax.binary add
+axl.stage @besideRows(%x: tensor<512x640xf32>) {
+  %0 = ax.binary add %x, %x : tensor<512x640xf32>, tensor<512x640xf32> -> tensor<512x640xf32>
+  %1 = ax.unary abs %x : tensor<512x640xf32> -> tensor<512x640xf32>
+  %2 = ax.reduce max %1 dims [1] : tensor<512x640xf32> -> tensor<512xf32>
+  axl.yield %0, %2 : tensor<512x640xf32>, tensor<512xf32>
+}
+
 // Not where that may depend on it, or for a sum, whose bits would be others, or of
 // few rows.
 // CHECK-LABEL: axl.stage @apart

@@ -1,12 +1,14 @@
 // RUN: axopt-opt %s --ax-transpose-float8 | FileCheck %s
 
-// What is loaded is transposed, and so is what it is multiplied with.
+// What is loaded is transposed, and so is what it is multiplied with. Nothing is left of
+// what was there.
 // CHECK-LABEL: ax.program @main
 // CHECK: %[[W:.*]] = ax.load @w : tensor<32x16xf8E4M3FN>
 // CHECK: %[[T:.*]] = ax.transpose %[[W]] [1, 0] : tensor<32x16xf8E4M3FN> -> tensor<16x32xf8E4M3FN>
 // CHECK: %[[V:.*]] = ax.cast %[[T]] : tensor<16x32xf8E4M3FN> -> tensor<16x32xf32>
 // CHECK: %[[S:.*]] = ax.reshape %{{.*}} : tensor<16xf32> -> tensor<16x1xf32>
 // CHECK: %[[M:.*]] = ax.binary mul %[[V]], %[[S]] : tensor<16x32xf32>, tensor<16x1xf32> -> tensor<16x32xf32>
+// CHECK-NOT: ax.binary
 // CHECK: %[[C:.*]] = ax.cast %[[M]] : tensor<16x32xf32> -> tensor<16x32xbf16>
 // CHECK: ax.linear %{{.*}}, %[[C]] {transpose_w} : tensor<4x32xbf16>, tensor<16x32xbf16> -> tensor<4x16xbf16>
 ax.plan @p version 3 {
