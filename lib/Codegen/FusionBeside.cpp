@@ -25,10 +25,6 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-static int64_t numElements(Operation *op) {
-  return tensorType(op->getResult(0)).getNumElements();
-}
-
 bool areManyRows(ArrayRef<int64_t> shape) {
   constexpr int64_t shortRow = 128, longRow = 1 << 16;
   return shape.size() > 1 && shape.back() >= shortRow &&

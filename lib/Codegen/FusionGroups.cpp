@@ -82,7 +82,7 @@ bool isCostly(Operation *op) {
   return binary && factsOf(binary.getKind()).cost == FunctionCost::Many;
 }
 
-static int64_t numElements(Operation *op) {
+int64_t numElements(Operation *op) {
   return tensorType(op->getResult(0)).getNumElements();
 }
 

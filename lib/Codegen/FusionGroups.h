@@ -75,6 +75,8 @@ bool isFree(mlir::Operation *op);
 /// Whether an element takes some tens of instructions, so that to work it out
 /// twice is dearer than to write and to read it once.
 bool isCostly(mlir::Operation *op);
+/// Of the first result.
+int64_t numElements(mlir::Operation *op);
 /// Dimensions in front of the rows that a row operation works on; nothing when
 /// its rows are not contiguous.
 std::optional<llvm::ArrayRef<int64_t>> rowPrefix(mlir::Operation *op);

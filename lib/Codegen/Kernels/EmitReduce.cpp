@@ -318,8 +318,10 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
 
 /// How many numbers a sum is in while it is made (`sumByPlaces`): as many as
 /// points of the last loop, in each lane, if these are few enough to be
-/// vectors, and the loop is within another that has more; else 0. E.g. of a row
-/// of weights of four bits, those of a block, which have one scale.
+/// vectors, and the loop is within another that has more; else 0. So it is of
+/// sums that are made in blocks of elements, where one after another at the
+/// same place would add up errors. E.g. of a row of weights of four bits, those
+/// of a block, which have one scale.
 int64_t Emitter::placesOf(const Reduction &r) {
   constexpr int64_t fewest = 8, most = 64;
   if (nests.dealing != Dealing::Pieces || !r.element.isF32() ||

@@ -123,6 +123,15 @@ TEST(KernelRow, LongSums) {
   sum({2, 7, 300, 500}, "[1, 2, 3]", "2xf32");
   // A thread of 1024 has thousands.
   sum({3000001}, "[0]", "f32");
+  // In blocks that have a number each.
+  check({{"2x100000x16xf32", "2x100000x1xf32"},
+         "%0 = ax.binary add %a, %b : tensor<2x100000x16xf32>, "
+         "tensor<2x100000x1xf32> -> tensor<2x100000x16xf32>\n"
+         "%1 = ax.reshape %0 : tensor<2x100000x16xf32> -> "
+         "tensor<2x1600000xf32>\n%r = ax.reduce sum %1 dims [1] : "
+         "tensor<2x1600000xf32> -> tensor<2xf32>",
+         {{"%r", "2xf32"}}},
+        {{0, tenths({2, 100000, 16})}, {1, tenths({2, 100000, 1})}}, 5e-6);
 }
 
 /// Of rows in blocks that have a number each, whose loops do not become one.

@@ -3,6 +3,7 @@
 // What is loaded is transposed, and so is what it is multiplied with. Nothing is left of
 // what was there.
 // CHECK-LABEL: ax.program @main
+// CHECK-NOT: tensor<1x16xf32>
 // CHECK: %[[W:.*]] = ax.load @w : tensor<32x16xf8E4M3FN>
 // CHECK: %[[T:.*]] = ax.transpose %[[W]] [1, 0] : tensor<32x16xf8E4M3FN> -> tensor<16x32xf8E4M3FN>
 // CHECK: %[[V:.*]] = ax.cast %[[T]] : tensor<16x32xf8E4M3FN> -> tensor<16x32xf32>
@@ -18,7 +19,8 @@ ax.plan @p version 3 {
     %w = ax.load @w : tensor<32x16xf8E4M3FN>
     %s = ax.load @s : tensor<16xf32>
     %0 = ax.cast %w : tensor<32x16xf8E4M3FN> -> tensor<32x16xf32>
-    %1 = ax.binary mul %0, %s : tensor<32x16xf32>, tensor<16xf32> -> tensor<32x16xf32>
+    %r = ax.reshape %s : tensor<16xf32> -> tensor<1x16xf32>
+    %1 = ax.binary mul %0, %r : tensor<32x16xf32>, tensor<1x16xf32> -> tensor<32x16xf32>
     %2 = ax.cast %1 : tensor<32x16xf32> -> tensor<32x16xbf16>
     %3 = ax.cast %x : tensor<4x32xf8E4M3FN> -> tensor<4x32xbf16>
     %4 = ax.linear %3, %2 : tensor<4x32xbf16>, tensor<32x16xbf16> -> tensor<4x16xbf16>
