@@ -54,7 +54,8 @@ private:
       fn(at, sums, static_cast<size_t>(size) * sizeof(float));
     }
   }
-#if defined(__x86_64__)
+  // Which one is chosen before ThreadSanitizer is there, which that calls.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
   __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
   static void addTo(float *sums, const float *others, int64_t size) {
