@@ -51,10 +51,47 @@ int32_t shuffleBfly(int32_t mask, int32_t value, int32_t bits, int32_t clamp) {
   return shuffleIdx(mask, value, threadNumber() ^ bits, clamp);
 }
 
-/// 2^x, without subnormal numbers.
+/// What a unit may give for `nearest`, which is exact but for rounding: as far
+/// beside it as is allowed, and more often than a GPU's. What is exact on one
+/// is here: powers of two, numbers that are not finite, and zeros.
+float besideBy(int places, float nearest) {
+  int exponent;
+  if (!std::isnormal(nearest) ||
+      std::fabs(std::frexp(nearest, &exponent)) == 0.5)
+    return nearest;
+  uint32_t bits;
+  std::memcpy(&bits, &nearest, sizeof(bits));
+  bits += static_cast<uint32_t>(places);
+  std::memcpy(&nearest, &bits, sizeof(bits));
+  return nearest;
+}
+
+float flushed(float x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x;
+}
+
+/// A number that is as if drawn from -1, 0, and 1.
+int drawnBy(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return static_cast<int>((bits * 2654435761U >> 16) % 3) - 1;
+}
+
+/// ex2.approx.ftz: within 2 units of the last place.
 float powerOf2(float x) {
-  float power = std::exp2(x);
-  return std::fpclassify(power) == FP_SUBNORMAL ? 0.0F : power;
+  return besideBy(drawnBy(x), flushed(std::exp2(flushed(x))));
+}
+
+/// rcp.approx.ftz: within one, so the number on the other side of 1 / x.
+float reciprocal(float x) {
+  x = flushed(x);
+  float nearest = flushed(1.0F / x);
+  if (!std::isnormal(nearest))
+    return nearest;
+  double error = 1.0 / static_cast<double>(x) - static_cast<double>(nearest);
+  bool isAbove = (error > 0) == (nearest > 0);
+  return error == 0 || drawnBy(x) == 0 ? nearest
+                                       : besideBy(isAbove ? 1 : -1, nearest);
 }
 
 /// The first one is in the upper bits.
@@ -84,6 +121,7 @@ const void *findOwn(llvm::StringRef name) {
       {"simgpu_nctaid_x", reinterpret_cast<const void *>(&numBlocks)},
       {"simgpu_shared", reinterpret_cast<const void *>(&sharedMemory)},
       {"simgpu_ex2", reinterpret_cast<const void *>(&powerOf2)},
+      {"simgpu_rcp", reinterpret_cast<const void *>(&reciprocal)},
       {"simgpu_e4m3x2",
        reinterpret_cast<const void *>(&roundToFloat8<f8E4M3FN>)},
       {"simgpu_e5m2x2", reinterpret_cast<const void *>(&roundToFloat8<f8E5M2>)},

@@ -17,7 +17,7 @@ static constexpr int64_t tilePoints = 16;
 
 CpuWriter::CpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
                      unsigned numScalars, bool hasScratch)
-    : ScalarWriter(module, Bf16::Integers, 64, /*tableSpace=*/0) {
+    : ScalarWriter(module, ScalarUnit::Processor, 64, /*tableSpace=*/0) {
   SmallVector<NamedAttrList> attributes = bufferAttributes(fusion);
   unsigned numBuffers = attributes.size();
   SmallVector<Type> types(numBuffers, pointerType());

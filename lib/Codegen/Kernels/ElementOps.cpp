@@ -189,11 +189,11 @@ Value Ops::binary(BinaryKind kind, Value x, Value y) {
 }
 
 /// A narrow float to f32.
-Value widen(OpBuilder &b, Bf16 bf16, Value x, Type type) {
+Value widen(OpBuilder &b, ScalarUnit unit, Value x, Type type) {
   Location loc = b.getUnknownLoc();
   if (isFloat8(type))
     return widenFloat8(b, x, type);
-  if (!type.isBF16() || bf16 == Bf16::Native)
+  if (!type.isBF16() || unit == ScalarUnit::Gpu)
     return arith::ExtFOp::create(b, loc, b.getF32Type(), x);
   Ops i(b, b.getI32Type());
   Value half = arith::BitcastOp::create(b, loc, b.getI16Type(), x);
@@ -203,11 +203,11 @@ Value widen(OpBuilder &b, Bf16 bf16, Value x, Type type) {
 }
 
 /// f32 to a narrow float, to nearest even.
-Value narrow(OpBuilder &b, Bf16 bf16, Value x, Type type) {
+Value narrow(OpBuilder &b, ScalarUnit unit, Value x, Type type) {
   Location loc = b.getUnknownLoc();
   if (isFloat8(type))
     return narrowToFloat8(b, x, type);
-  if (!type.isBF16() || bf16 == Bf16::Native)
+  if (!type.isBF16() || unit == ScalarUnit::Gpu)
     return arith::TruncFOp::create(b, loc, type, x);
   // Few processors have the instruction, and it loses subnormals.
   Ops f(b, b.getF32Type()), i(b, b.getI32Type());
@@ -269,29 +269,31 @@ Value toStorage(OpBuilder &b, Value x, Type type) {
   return x;
 }
 
-Value emitUnary(OpBuilder &b, Bf16 bf16, UnaryKind kind, Value x, Type type) {
+Value emitUnary(OpBuilder &b, ScalarUnit unit, UnaryKind kind, Value x,
+                Type type) {
   if (!isNarrowFloat(type))
-    return emitUnaryFunction(b, kind, x, type);
-  Value y = emitUnaryFunction(b, kind, widen(b, bf16, x, type), b.getF32Type());
-  return y.getType().isF32() ? narrow(b, bf16, y, type) : y;
+    return emitUnaryFunction(b, unit, kind, x, type);
+  Value y =
+      emitUnaryFunction(b, unit, kind, widen(b, unit, x, type), b.getF32Type());
+  return y.getType().isF32() ? narrow(b, unit, y, type) : y;
 }
 
-Value emitBinary(OpBuilder &b, Bf16 bf16, BinaryKind kind, Value x, Value y,
-                 Type type) {
+Value emitBinary(OpBuilder &b, ScalarUnit unit, BinaryKind kind, Value x,
+                 Value y, Type type) {
   if (!isNarrowFloat(type))
     return Ops(b, type).binary(kind, x, y);
   return narrow(
-      b, bf16,
+      b, unit,
       Ops(b, b.getF32Type())
-          .binary(kind, widen(b, bf16, x, type), widen(b, bf16, y, type)),
+          .binary(kind, widen(b, unit, x, type), widen(b, unit, y, type)),
       type);
 }
 
-Value emitCompare(OpBuilder &b, Bf16 bf16, CompareKind kind, Value x, Value y,
-                  Type type) {
+Value emitCompare(OpBuilder &b, ScalarUnit unit, CompareKind kind, Value x,
+                  Value y, Type type) {
   if (isNarrowFloat(type))
-    return emitCompare(b, bf16, kind, widen(b, bf16, x, type),
-                       widen(b, bf16, y, type), b.getF32Type());
+    return emitCompare(b, unit, kind, widen(b, unit, x, type),
+                       widen(b, unit, y, type), b.getF32Type());
   Ops ops(b, type);
   using F = arith::CmpFPredicate;
   using I = arith::CmpIPredicate;
@@ -350,15 +352,15 @@ static Value floatToInteger(OpBuilder &b, Value x, Type to) {
   return width < wide ? Value(arith::TruncIOp::create(b, loc, result, y)) : y;
 }
 
-Value emitCast(OpBuilder &b, Bf16 bf16, Value x, Type from, Type to) {
+Value emitCast(OpBuilder &b, ScalarUnit unit, Value x, Type from, Type to) {
   Location loc = b.getUnknownLoc();
   if (from == to)
     return x;
   // By way of f32, which has all of their numbers.
   if (isFloat8(from))
-    return emitCast(b, bf16, widenFloat8(b, x, from), b.getF32Type(), to);
+    return emitCast(b, unit, widenFloat8(b, x, from), b.getF32Type(), to);
   if (isFloat8(to))
-    return narrowToFloat8(b, emitCast(b, bf16, x, from, b.getF32Type()), to);
+    return narrowToFloat8(b, emitCast(b, unit, x, from, b.getF32Type()), to);
   Type source = scalarType(from), target = scalarType(to);
   Ops ops(b, from);
   if (to.isInteger(1)) {
@@ -374,32 +376,32 @@ Value emitCast(OpBuilder &b, Bf16 bf16, Value x, Type from, Type to) {
     unsigned c = target.getIntOrFloatBitWidth();
     // f16 to bf16 and back goes through f32.
     if (a == c)
-      return narrow(b, bf16, widen(b, bf16, x, source), target);
+      return narrow(b, unit, widen(b, unit, x, source), target);
     if (a < c) {
       if (source.isBF16())
-        x = widen(b, bf16, x, source);
+        x = widen(b, unit, x, source);
       return x.getType() == target
                  ? x
                  : Value(arith::ExtFOp::create(b, loc, target, x));
     }
     if (target.isBF16() && source.isF64())
       x = arith::TruncFOp::create(b, loc, b.getF32Type(), x);
-    return target.isBF16() ? narrow(b, bf16, x, target)
+    return target.isBF16() ? narrow(b, unit, x, target)
                            : Value(arith::TruncFOp::create(b, loc, target, x));
   }
   if (ops.isFloat)
     return floatToInteger(
-        b, isNarrowFloat(source) ? widen(b, bf16, x, source) : x, to);
+        b, isNarrowFloat(source) ? widen(b, unit, x, source) : x, to);
   if (auto floatTarget = dyn_cast<FloatType>(target)) {
     // Narrow integers are exact in f32, from where rounding happens once. To
     // bf16 LLVM goes by way of f32, too, and calls a function that nobody links
     // in where processors have none.
     bool byFloat = source.getIntOrFloatBitWidth() <= 16 ||
-                   (target.isBF16() && bf16 == Bf16::Integers);
+                   (target.isBF16() && unit == ScalarUnit::Processor);
     Type wide = isNarrowFloat(target) && byFloat ? b.getF32Type() : target;
     Value y = ops.isUnsigned ? Value(arith::UIToFPOp::create(b, loc, wide, x))
                              : Value(arith::SIToFPOp::create(b, loc, wide, x));
-    return wide == target ? y : narrow(b, bf16, y, target);
+    return wide == target ? y : narrow(b, unit, y, target);
   }
   unsigned a = source.getIntOrFloatBitWidth();
   unsigned c = target.getIntOrFloatBitWidth();

@@ -9,6 +9,8 @@
 #ifndef AX_CODEGEN_KERNELS_ELEMENTOPS_H
 #define AX_CODEGEN_KERNELS_ELEMENTOPS_H
 
+#include "ScalarMath.h"
+
 #include "ax/Dialect/Ax.h"
 #include "mlir/IR/Builders.h"
 
@@ -28,19 +30,16 @@ mlir::Value fromStorage(mlir::OpBuilder &builder, mlir::Value stored,
 mlir::Value toStorage(mlir::OpBuilder &builder, mlir::Value x,
                       mlir::Type elementType);
 
-/// How numbers become bf16: by arithmetic on integers, or by the operation for
-/// it, where the machine's keeps subnormal numbers.
-enum class Bf16 { Integers, Native };
-
 /// `type` is the operands' element type in ax.
-mlir::Value emitUnary(mlir::OpBuilder &builder, Bf16 bf16, ax::UnaryKind kind,
-                      mlir::Value x, mlir::Type type);
-mlir::Value emitBinary(mlir::OpBuilder &builder, Bf16 bf16, ax::BinaryKind kind,
-                       mlir::Value x, mlir::Value y, mlir::Type type);
-mlir::Value emitCompare(mlir::OpBuilder &builder, Bf16 bf16,
+mlir::Value emitUnary(mlir::OpBuilder &builder, ScalarUnit unit,
+                      ax::UnaryKind kind, mlir::Value x, mlir::Type type);
+mlir::Value emitBinary(mlir::OpBuilder &builder, ScalarUnit unit,
+                       ax::BinaryKind kind, mlir::Value x, mlir::Value y,
+                       mlir::Type type);
+mlir::Value emitCompare(mlir::OpBuilder &builder, ScalarUnit unit,
                         ax::CompareKind kind, mlir::Value x, mlir::Value y,
                         mlir::Type type);
-mlir::Value emitCast(mlir::OpBuilder &builder, Bf16 bf16, mlir::Value x,
+mlir::Value emitCast(mlir::OpBuilder &builder, ScalarUnit unit, mlir::Value x,
                      mlir::Type from, mlir::Type to);
 /// acc and x combined; sums and products may be done in any order.
 mlir::Value emitCombine(mlir::OpBuilder &builder, ax::ReduceOpKind kind,

@@ -42,7 +42,12 @@ void Emitter::noteNeighbours(const IndexExpr &offset, Type type) {
     ofPoints.all.clear();
   ofPoints.vars = wholeNest->vars;
   ofPoints.all.push_back({offset, storageBytes(type)});
-  noteAlong(outer, offset, type, ofColumns);
+  // A column's own numbers, a mean's for one, are read once.
+  bool isOfPoint = llvm::any_of(wholeNest->vars, [&](int var) {
+    return var >= 0 && offset.coefficient(var) != 0;
+  });
+  if (isOfPoint)
+    noteAlong(outer, offset, type, ofColumns);
 }
 
 /// Tensors and rows begin at multiples of what one access has, and an access is

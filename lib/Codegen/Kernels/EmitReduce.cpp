@@ -201,11 +201,35 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
   return row;
 }
 
-/// All columns that a thread has, of which each point has one access.
+/// `op`, and what else of the kernel is reduced in the same way of elements at
+/// the same places, and needs nothing of it.
+static SmallVector<ReduceOp> reducedBeside(ReduceOp op) {
+  constexpr size_t most = 4;
+  SmallVector<Operation *> dependents{op};
+  for (size_t i = 0; i != dependents.size(); ++i)
+    for (Operation *user : dependents[i]->getUsers())
+      if (!llvm::is_contained(dependents, user))
+        dependents.push_back(user);
+  SmallVector<ReduceOp> all{op};
+  for (auto other : op->getBlock()->getOps<ReduceOp>())
+    if (all.size() < most && op->isBeforeInBlock(other) &&
+        !llvm::is_contained(dependents, other) &&
+        other.getOperand().getType() == op.getOperand().getType() &&
+        other.getProperties() == op.getProperties())
+      all.push_back(other);
+  return all;
+}
+
+/// All columns that a thread has, of which each point has one access, for all
+/// that is made of them.
 Emitter::RowValue Emitter::emitColumns(const Reduction &r,
                                        ArrayRef<IndexExpr> fixed) {
   assert(r.outerSizes.empty() && "columns are numbers");
   int64_t count = columnLanes();
+  SmallVector<ReduceOp> together = reducedBeside(r.op);
+  llvm::erase_if(together, [&](ReduceOp op) {
+    return rowValues.count({op, Indices(fixed)}) != 0;
+  });
   IndexSpace::Nest nest = space.addNest(
       getPlan(r.op, static_cast<int>(NestRole::Elements), r.innerSizes), false);
   auto all = [&](ArrayRef<IndexExpr> indices, int64_t lane) {
@@ -213,30 +237,35 @@ Emitter::RowValue Emitter::emitColumns(const Reduction &r,
         indices, [&](const IndexExpr &index) { return atLane(index, lane); });
   };
   Values sums = emitLoops(
-      nest, Values(count, writer.neutral(r.kind, r.element)),
+      nest, Values(count * together.size(), writer.neutral(r.kind, r.element)),
       [&](ValueRange values) {
         Lanes lanes{count, {}};
         llvm::SaveAndRestore ofLanes(inLanes, &lanes);
         Indices inner = space.delinearize(space.linear(nest), r.innerSizes);
-        Values next;
-        for (auto [lane, value] : llvm::enumerate(values)) {
+        Values next(values);
+        for (int64_t lane = 0; lane != count; ++lane) {
           Reduction column = r;
-          column.fixed = all(r.fixed, int64_t(lane));
-          llvm::SaveAndRestore ofColumn(outer.lane, int64_t(lane));
-          Value x = pull(r.op.getOperand(), column.operandIndices({}, inner));
-          next.push_back(writer.combine(r.kind, value, x, r.element));
+          column.fixed = all(r.fixed, lane);
+          llvm::SaveAndRestore ofColumn(outer.lane, lane);
+          for (auto [i, op] : llvm::enumerate(together)) {
+            Value &sum = next[i * count + lane];
+            Value x = pull(op.getOperand(), column.operandIndices({}, inner));
+            sum = writer.combine(r.kind, sum, x, r.element);
+          }
         }
         return next;
       },
       r.op);
   RowValue own;
-  for (auto [lane, sum] : llvm::enumerate(sums)) {
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    int64_t lane = static_cast<int64_t>(i) % count;
+    ReduceOp op = together[i / count];
     RowValue column;
     column.isScalar = true;
     column.scalar = sum;
-    if (int64_t(lane) == outer.lane)
+    if (op == r.op && lane == outer.lane)
       own = column;
-    rowValues[{r.op, all(fixed, int64_t(lane))}] = column;
+    rowValues[{op, all(fixed, lane)}] = column;
   }
   return own;
 }

@@ -8,11 +8,13 @@
 
 namespace ax::codegen {
 
-/// Short names for arithmetic on values of one type.
+/// Short names for arithmetic on values of one type, and functions made of it
+/// for any machine. GpuMath.h has what a GPU does by instructions of its own.
 class FloatMath {
 public:
   FloatMath(mlir::OpBuilder &b, mlir::Type type)
       : b(b), loc(b.getUnknownLoc()), type(llvm::cast<mlir::FloatType>(type)) {}
+  virtual ~FloatMath() = default;
 
   mlir::Value num(double v) {
     return mlir::arith::ConstantOp::create(b, loc, b.getFloatAttr(type, v));
@@ -88,16 +90,25 @@ public:
     return sum;
   }
 
-  mlir::Value exp(mlir::Value x);
+  virtual mlir::Value exp(mlir::Value x);
   /// x <= 0; 0 instead of subnormal numbers.
   mlir::Value expFlushed(mlir::Value x);
   mlir::Value expm1(mlir::Value x);
-  /// A number as a product, of which `high` is normal or 0.
-  struct HalfPowers {
-    mlir::Value rest, power;
+  /// exp of a number, not yet multiplied out: it may be subnormal where what it
+  /// is multiplied by makes a normal number of it.
+  struct Exponential {
+    mlir::Value factor, power;
   };
-  HalfPowers reduceByHalves(mlir::Value x, mlir::Value low);
-  mlir::Value silu(mlir::Value x, HalfPowers e);
+  /// Of x + low, x <= 0; `low`, if there is one, is small.
+  virtual Exponential exponential(mlir::Value x, mlir::Value low);
+  virtual mlir::Value times(mlir::Value x, Exponential e);
+  virtual mlir::Value onePlus(Exponential e);
+  /// x / y for a y between 2^-126 and 2^126.
+  virtual mlir::Value quotient(mlir::Value x, mlir::Value y) {
+    return div(x, y);
+  }
+  mlir::Value sigmoid(mlir::Value x);
+  mlir::Value silu(mlir::Value x, Exponential e);
   mlir::Value log(mlir::Value x);
   mlir::Value log1p(mlir::Value x);
   mlir::Value tanh(mlir::Value x);

@@ -1,7 +1,7 @@
 //===- GpuCombine.cpp - What threads of a group have becomes one ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "FloatMath.h"
+#include "GpuMath.h"
 #include "GpuWriter.h"
 #include "LlvmCode.h"
 
@@ -116,7 +116,7 @@ KernelWriter::Values GpuWriter::dealtReduction(ArrayRef<DealtPoints> points,
 Value GpuWriter::expFlushed(Value x) {
   if (!x.getType().isF32())
     return ScalarWriter::expFlushed(x);
-  FloatMath f(b, x.getType());
+  GpuMath f(b, x.getType());
   constexpr double log2OfE = 1.44269504088896341, log2 = 0.693147180559945309;
   constexpr double rounded = 1.44269502162933349609375; // as f32
   // What is far below has no part of it left: -inf would be without a number.
@@ -125,10 +125,7 @@ Value GpuWriter::expFlushed(Value x) {
   Value rest = f.exactFma(x, f.num(rounded), f.neg(exponent));
   rest = f.mul(rest, f.num(log2));
   rest = f.exactFma(x, f.num((log2OfE - rounded) * log2), rest);
-  Value power = LLVM::CallIntrinsicOp::create(
-                    b, loc, x.getType(),
-                    b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"), exponent)
-                    .getResult(0);
+  Value power = f.exp2(exponent);
   return f.exactFma(power, rest, power);
 }
 
@@ -262,12 +259,21 @@ Value GpuWriter::combineAll(Value x, const Combining &combining) {
 }
 
 /// Each warp has a part of all columns' sums, of which each thread has some
-/// that are next to each other. Every thread makes one of these whole.
+/// that are next to each other. Every thread makes one of these whole. Those of
+/// several reductions are too many for a block's memory: they take turns.
 KernelWriter::Values GpuWriter::combineColumns(ValueRange own,
                                                const Combining &combining) {
+  constexpr int64_t mostBytes = 32 << 10;
   int64_t columns = group.columns, warps = threadsPerBlock / warpThreads;
-  int64_t each = static_cast<int64_t>(own.size()), width = columns * each;
-  Value parts = sharedMemory("parts", warps * width * sizeof(int64_t));
+  int64_t bytes = warps * columns * storageBytes(combining.type);
+  int64_t most = std::max<int64_t>(mostBytes / bytes, 1);
+  int64_t each = std::min<int64_t>(own.size(), most), width = columns * each;
+  if (own.size() > static_cast<size_t>(each)) {
+    Values all = combineColumns(own.take_front(each), combining);
+    llvm::append_range(all, combineColumns(own.drop_front(each), combining));
+    return all;
+  }
+  Value parts = sharedMemory("parts", bytes * each);
   Values sums;
   for (Value x : own)
     sums.push_back(combineWarp(x, combining, warpThreads / columns, columns));

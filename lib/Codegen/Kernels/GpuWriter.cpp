@@ -50,7 +50,7 @@ static bool hasManyTerms(const KernelNests &nests) {
 GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
                      unsigned numScalars, const KernelNests &nests,
                      const GroupLaunch &launch, const GpuTarget &target)
-    : ScalarWriter(module, Bf16::Native, indexBitsOf(fusion, nests),
+    : ScalarWriter(module, ScalarUnit::Gpu, indexBitsOf(fusion, nests),
                    globalSpace),
       group(nests.group), roundsToFloat8(target.capability >= firstWithFloat8),
       contracts(hasManyTerms(nests)), numIterations(nests.numDealt()),
@@ -126,13 +126,17 @@ Value GpuWriter::word(int64_t value) {
 
 /// Memory of a block, whose content does not matter.
 Value GpuWriter::sharedMemory(StringRef name, int64_t bytes) {
-  if (!module.lookupSymbol(name)) {
+  auto memory = LLVM::LLVMArrayType::get(b.getI8Type(), bytes);
+  auto known = module.lookupSymbol<LLVM::GlobalOp>(name);
+  if (!known) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    LLVM::GlobalOp::create(b, loc,
-                           LLVM::LLVMArrayType::get(b.getI8Type(), bytes),
+    LLVM::GlobalOp::create(b, loc, memory,
                            /*isConstant=*/false, LLVM::Linkage::Internal, name,
                            Attribute(), scratchAlignment, sharedSpace);
+  } else if (cast<LLVM::LLVMArrayType>(known.getType()).getNumElements() <
+             memory.getNumElements()) {
+    known.setGlobalType(memory);
   }
   auto type = LLVM::LLVMPointerType::get(b.getContext(), sharedSpace);
   return LLVM::AddressOfOp::create(b, loc, type, name);

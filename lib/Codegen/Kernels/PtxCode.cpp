@@ -87,8 +87,8 @@ static void askForShared(llvm::Module &code, llvm::Function &kernel) {
   }
 }
 
-/// Makes of intrinsics that say who a thread is, and that meet others, calls of
-/// functions.
+/// Makes calls of functions of what no processor has: intrinsics that say who a
+/// thread is, that meet others, and that have instructions of a GPU.
 static void callSimulated(llvm::Module &code) {
   constexpr std::pair<llvm::Intrinsic::ID, const char *> names[] = {
       {llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, "simgpu_tid_x"},
@@ -98,13 +98,23 @@ static void callSimulated(llvm::Module &code) {
       {llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, "simgpu_barrier"},
       {llvm::Intrinsic::nvvm_bar_warp_sync, "simgpu_warp_barrier"},
       {llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, "simgpu_shfl_bfly"},
-      {llvm::Intrinsic::nvvm_shfl_sync_idx_i32, "simgpu_shfl_idx"}};
+      {llvm::Intrinsic::nvvm_shfl_sync_idx_i32, "simgpu_shfl_idx"},
+      {llvm::Intrinsic::nvvm_rcp_approx_ftz_f, "simgpu_rcp"}};
   auto *f32 = llvm::Type::getFloatTy(code.getContext());
-  if (llvm::Function *power = llvm::Intrinsic::getDeclarationIfExists(
-          &code, llvm::Intrinsic::nvvm_ex2_approx_ftz, {f32}))
-    power->replaceAllUsesWith(
-        code.getOrInsertFunction("simgpu_ex2", power->getFunctionType())
-            .getCallee());
+  auto replace = [&](llvm::Function *intrinsic, const char *name) {
+    if (intrinsic)
+      intrinsic->replaceAllUsesWith(
+          code.getOrInsertFunction(name, intrinsic->getFunctionType())
+              .getCallee());
+  };
+  replace(llvm::Intrinsic::getDeclarationIfExists(
+              &code, llvm::Intrinsic::nvvm_ex2_approx_ftz, {f32}),
+          "simgpu_ex2");
+  for (llvm::Function *rounding : findFloat8(code))
+    replace(rounding,
+            rounding->getIntrinsicID() == llvm::Intrinsic::nvvm_ff_to_e5m2x2_rn
+                ? "simgpu_e5m2x2"
+                : "simgpu_e4m3x2");
   for (llvm::Function *rounding : findFloat8(code)) {
     bool isE5M2 =
         rounding->getIntrinsicID() == llvm::Intrinsic::nvvm_ff_to_e5m2x2_rn;
@@ -114,13 +124,7 @@ static void callSimulated(llvm::Module &code) {
             .getCallee());
   }
   for (auto [intrinsic, name] : names)
-    if (llvm::Function *function =
-            llvm::Intrinsic::getDeclarationIfExists(&code, intrinsic)) {
-      llvm::FunctionCallee callee =
-          code.getOrInsertFunction(name, function->getFunctionType());
-      function->replaceAllUsesWith(callee.getCallee());
-      function->eraseFromParent();
-    }
+    replace(llvm::Intrinsic::getDeclarationIfExists(&code, intrinsic), name);
 }
 
 /// Adds `KERNEL_call`, which takes parameters as cuLaunchKernel does: an

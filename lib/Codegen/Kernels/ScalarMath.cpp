@@ -3,7 +3,7 @@
 
 #include "ScalarMath.h"
 
-#include "FloatMath.h"
+#include "GpuMath.h"
 
 #include "ax/Dialect/Ax.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,12 +32,12 @@ FloatMath::Reduced FloatMath::reduceExp(Value x) {
   return {arith::SubIOp::create(b, loc, toBits(shifted), toBits(magic)), rest};
 }
 
-/// exp(x + low) = (1 + rest) 2^h 2^h; `low`, if there is one, is small. Both
-/// powers are normal numbers, so that their product is rounded once, where it
-/// is subnormal too. They are 0 from -176 down: what is far too small (a mask's
-/// -1e4) does not underflow, which takes processors long.
-FloatMath::HalfPowers FloatMath::reduceByHalves(Value x, Value low) {
-  x = atMost(atLeast(x, -176.7), 89.0);
+/// exp(x + low) = (1 + factor) 2^h 2^h. Both powers are normal numbers, so that
+/// their product is rounded once, where it is subnormal too. They are 0 from
+/// -176 down: what is far too small (a mask's -1e4) does not underflow, which
+/// takes processors long.
+FloatMath::Exponential FloatMath::exponential(Value x, Value low) {
+  x = atLeast(x, -176.7);
   Value magic = num(12582912.0);
   Value shifted = add(mul(x, num(0.721347520444481704)), magic);
   Value h = sub(shifted, magic);
@@ -53,9 +53,18 @@ FloatMath::HalfPowers FloatMath::reduceByHalves(Value x, Value low) {
   return {fma(mul(r, r), q, r), power};
 }
 
+/// x (1 + factor) is rounded once.
+Value FloatMath::times(Value x, Exponential e) {
+  return mul(mul(fma(x, e.factor, x), e.power), e.power);
+}
+
+Value FloatMath::onePlus(Exponential e) {
+  return fma(mul(add(e.factor, num(1.0)), e.power), e.power, num(1.0));
+}
+
+/// The halves are powers of two up to infinity.
 Value FloatMath::exp(Value x) {
-  HalfPowers e = reduceByHalves(x, {});
-  return mul(mul(add(e.rest, num(1.0)), e.power), e.power);
+  return times(num(1.0), exponential(atMost(x, 89.0), {}));
 }
 
 Value FloatMath::expFlushed(Value x) {
@@ -72,12 +81,16 @@ Value FloatMath::expm1(Value x) {
   return copySign(select(less(num(88.0), x), exp(x), small), x);
 }
 
-/// x sigmoid(z), given exp(-|z|) of a z that has the sign of x: x may make a
-/// normal number of a subnormal one. x (1 + rest) is rounded once.
-Value FloatMath::silu(Value x, HalfPowers e) {
-  Value small = mul(mul(fma(x, e.rest, x), e.power), e.power);
-  Value high = mul(add(e.rest, num(1.0)), e.power);
-  return div(select(less(x, num(0.0)), small, x), fma(high, e.power, num(1.0)));
+/// Made of exp(-|x|), which does not overflow.
+Value FloatMath::sigmoid(Value x) {
+  Exponential e = exponential(neg(abs(x)), {});
+  Value one = num(1.0);
+  return quotient(select(less(x, num(0.0)), times(one, e), one), onePlus(e));
+}
+
+/// x sigmoid(z), given exp(-|z|) of a z that has the sign of x.
+Value FloatMath::silu(Value x, Exponential e) {
+  return quotient(select(less(x, num(0.0)), times(x, e), x), onePlus(e));
 }
 
 /// log(1 + f) for sqrt(1/2) <= 1 + f <= sqrt(2), relative error 1e-9.
@@ -140,7 +153,7 @@ Value FloatMath::tanh(Value x) {
   Reduced e = reduceExp(doubled);
   Value scale = powerOfTwo(e.n);
   Value t = fma(e.rest, scale, sub(scale, num(1.0)));
-  return copySign(div(t, add(t, num(2.0))), x);
+  return copySign(quotient(t, add(t, num(2.0))), x);
 }
 
 /// 1 - 2^-Y with Y = -log2(1 - erf(|x|)), a polynomial; as expm1 near 0.
@@ -170,7 +183,7 @@ Value FloatMath::gelu(Value x) {
   Value t = atMost(size, 20.0); // 0 in f32 from 14.5 on.
   Value square = mul(t, t), rest = exactFma(t, t, neg(square));
   // Minimax for t <= 14.6, relative error 6e-9.
-  Value g = polynomial(div(sub(t, num(3.0)), add(t, num(3.0))),
+  Value g = polynomial(quotient(sub(t, num(3.0)), add(t, num(3.0))),
                        {4.860557954e-01, -9.652678275e-02, -1.643236675e-02,
                         4.516463682e-02, -2.272658902e-02, 1.155110193e-03,
                         2.990926223e-03, -3.403662152e-04, -4.694824611e-04,
@@ -179,12 +192,11 @@ Value FloatMath::gelu(Value x) {
   // What t + 1 loses, where t < 1, is made good by the exponent: 1 - t / (t +
   // 1) is its inverse.
   Value sum = add(t, num(1.0));
-  Value part = div(select(isBelow, size, t), sum);
+  Value part = quotient(select(isBelow, size, t), sum);
   Value lost = sub(t, sub(sum, num(1.0)));
   Value factor = mul(part, g);
   Value low = fma(neg(lost), sub(num(1.0), part), mul(rest, num(-0.5)));
-  HalfPowers e = reduceByHalves(mul(square, num(-0.5)), low);
-  Value tail = mul(mul(fma(factor, e.rest, factor), e.power), e.power);
+  Value tail = times(factor, exponential(mul(square, num(-0.5)), low));
   return select(isBelow, neg(tail), sub(x, tail));
 }
 
@@ -206,7 +218,7 @@ Value FloatMath::geluTanh(Value x) {
   low = add(add(lost, low), num(linear - linearHigh));
   Value z = mul(t, sum);
   Value rest = fma(t, low, exactFma(t, sum, neg(z)));
-  return silu(x, reduceByHalves(neg(z), neg(rest)));
+  return silu(x, exponential(neg(z), neg(rest)));
 }
 
 Value emitLibraryCall(OpBuilder &b, StringRef name, ValueRange operands) {
@@ -263,8 +275,10 @@ static Value emitBetterFormF32(FloatMath &f, UnaryKind kind, Value x) {
     return f.sine(x, false);
   case UnaryKind::cos:
     return f.sine(x, true);
+  case UnaryKind::sigmoid:
+    return f.sigmoid(x);
   case UnaryKind::silu:
-    return f.silu(x, f.reduceByHalves(f.neg(f.abs(x)), {}));
+    return f.silu(x, f.exponential(f.neg(f.abs(x)), {}));
   case UnaryKind::gelu:
     return f.gelu(x);
   case UnaryKind::gelu_tanh:
@@ -291,12 +305,15 @@ static Value emitBetterFormF64(OpBuilder &b, FloatMath &f, UnaryKind kind,
   }
 }
 
-Value emitBetterForm(OpBuilder &b, UnaryKind kind, Value x) {
-  if (!isa<FloatType>(x.getType()))
+Value emitBetterForm(OpBuilder &b, ScalarUnit unit, UnaryKind kind, Value x) {
+  Type type = x.getType();
+  if (!isa<FloatType>(type))
     return {};
-  FloatMath f(b, x.getType());
-  return x.getType().isF32() ? emitBetterFormF32(f, kind, x)
-                             : emitBetterFormF64(b, f, kind, x);
+  FloatMath f(b, type);
+  if (!type.isF32())
+    return emitBetterFormF64(b, f, kind, x);
+  GpuMath ofGpu(b, type);
+  return emitBetterFormF32(unit == ScalarUnit::Gpu ? ofGpu : f, kind, x);
 }
 
 Value emitPow(OpBuilder &b, Value x, Value y) {

@@ -15,10 +15,10 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-ScalarWriter::ScalarWriter(ModuleOp module, Bf16 bf16, unsigned indexBits,
+ScalarWriter::ScalarWriter(ModuleOp module, ScalarUnit unit, unsigned indexBits,
                            unsigned tableSpace)
     : module(module), b(module.getContext()), loc(b.getUnknownLoc()),
-      bf16(bf16), indexBits(indexBits), tableSpace(tableSpace) {
+      unit(unit), indexBits(indexBits), tableSpace(tableSpace) {
   b.setInsertionPointToEnd(module.getBody());
 }
 
@@ -121,7 +121,7 @@ Value ScalarWriter::select(Value condition, Value x, Value y) {
   // Where processors have no bf16, LLVM 22 widens what is chosen, and narrows
   // it by a function that nobody links in.
   Type type = x.getType();
-  bool asBits = type.isBF16() && bf16 == Bf16::Integers;
+  bool asBits = type.isBF16() && unit == ScalarUnit::Processor;
   if (asBits) {
     x = toStorage(b, x, type);
     y = toStorage(b, y, type);
@@ -147,17 +147,17 @@ Value ScalarWriter::narrow(Value number) {
 //===----------------------------------------------------------------------===//
 
 Value ScalarWriter::unary(UnaryKind kind, Value x, Type type) {
-  return emitUnary(b, bf16, kind, x, type);
+  return emitUnary(b, unit, kind, x, type);
 }
 Value ScalarWriter::expFlushed(Value x) { return emitExpFlushed(b, x); }
 Value ScalarWriter::binary(BinaryKind kind, Value x, Value y, Type type) {
-  return emitBinary(b, bf16, kind, x, y, type);
+  return emitBinary(b, unit, kind, x, y, type);
 }
 Value ScalarWriter::compare(CompareKind kind, Value x, Value y, Type type) {
-  return emitCompare(b, bf16, kind, x, y, type);
+  return emitCompare(b, unit, kind, x, y, type);
 }
 Value ScalarWriter::convert(Value x, Type from, Type to) {
-  return emitCast(b, bf16, x, from, to);
+  return emitCast(b, unit, x, from, to);
 }
 Value ScalarWriter::combine(ReduceOpKind kind, Value acc, Value x, Type type) {
   return emitCombine(b, kind, acc, x, type);

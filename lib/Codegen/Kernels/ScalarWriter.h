@@ -76,7 +76,7 @@ public:
 protected:
   /// Into `module`, which is empty; `tableSpace` is the address space that
   /// tables of constants lie in.
-  ScalarWriter(mlir::ModuleOp module, Bf16 bf16, unsigned indexBits,
+  ScalarWriter(mlir::ModuleOp module, ScalarUnit unit, unsigned indexBits,
                unsigned tableSpace);
 
   mlir::Type pointerType();
@@ -96,7 +96,7 @@ protected:
   Value scratchBase;
 
 private:
-  Bf16 bf16;
+  ScalarUnit unit;
   unsigned indexBits, tableSpace;
   Values tensors;
 };

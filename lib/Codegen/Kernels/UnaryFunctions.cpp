@@ -19,8 +19,8 @@ namespace {
 /// The arithmetic of UnaryFunction.h on a kernel's scalars of one type.
 class Arithmetic {
 public:
-  Arithmetic(OpBuilder &b, Type axType)
-      : b(b), loc(b.getUnknownLoc()), axType(axType) {}
+  Arithmetic(OpBuilder &b, ScalarUnit unit, Type axType)
+      : b(b), loc(b.getUnknownLoc()), unit(unit), axType(axType) {}
 
   Value number(Value x, double value) {
     if (isa<FloatType>(x.getType()))
@@ -53,14 +53,13 @@ public:
   Value round(Value x) { return math::RoundEvenOp::create(b, loc, x); }
   Value trunc(Value x) { return math::TruncOp::create(b, loc, x); }
   Value unary(UnaryKind kind, Value x) {
-    return emitUnaryFunction(b, kind, x, axType);
+    return emitUnaryFunction(b, unit, kind, x, axType);
   }
   Value library(StringRef name, double (*)(double), Value x) {
     return emitLibraryCall(b, name, x);
   }
   Value compare(CompareKind kind, Value x, Value y) {
-    // Of no bf16.
-    return emitCompare(b, Bf16::Integers, kind, x, y, axType);
+    return emitCompare(b, unit, kind, x, y, axType);
   }
   Value compare(CompareKind kind, Value x, double y) {
     return compare(kind, x, number(x, y));
@@ -72,13 +71,15 @@ public:
 private:
   OpBuilder &b;
   Location loc;
+  ScalarUnit unit;
   Type axType;
 };
 
 } // namespace
 
-Value emitUnaryFunction(OpBuilder &b, UnaryKind kind, Value x, Type type) {
-  if (Value better = emitBetterForm(b, kind, x))
+Value emitUnaryFunction(OpBuilder &b, ScalarUnit unit, UnaryKind kind, Value x,
+                        Type type) {
+  if (Value better = emitBetterForm(b, unit, kind, x))
     return better;
   using Emit = Value (*)(Arithmetic &, Value);
   static constexpr auto functions =
@@ -87,7 +88,7 @@ Value emitUnaryFunction(OpBuilder &b, UnaryKind kind, Value x, Type type) {
           return decltype(function)::value(arithmetic, x);
         };
       });
-  Arithmetic arithmetic(b, type);
+  Arithmetic arithmetic(b, unit, type);
   return functions[static_cast<uint32_t>(kind)](arithmetic, x);
 }
 

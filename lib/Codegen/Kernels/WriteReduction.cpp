@@ -130,13 +130,14 @@ private:
     if (isBool())
       return stored;
     Value element = fromStorage(b, stored, type);
-    return isNarrow() ? emitCast(b, Bf16::Native, element, type, b.getF32Type())
-                      : element;
+    return isNarrow()
+               ? emitCast(b, ScalarUnit::Gpu, element, type, b.getF32Type())
+               : element;
   }
   void store(Value value, Value base, Value offset) {
     Type type = reduction.type;
     if (isNarrow())
-      value = emitCast(b, Bf16::Native, value, b.getF32Type(), type);
+      value = emitCast(b, ScalarUnit::Gpu, value, b.getF32Type(), type);
     if (!isBool())
       value = toStorage(b, value, type);
     LLVM::StoreOp::create(b, loc, value, address(base, offset),

@@ -194,6 +194,49 @@ TEST(GpuLanes, ColumnsTogether) {
         {}, 1e-5);
 }
 
+/// Sums that need nothing of each other are made in one loop, up to four of a
+/// kind. Their parts of all warps are in a block's memory by turns; so are
+/// those of others behind them, which are fewer.
+FusionText sumsOfColumns(const std::string &rows, const std::string &columns) {
+  std::string shape = rows + "x" + columns, x = tensor(shape + "xbf16"),
+              wide = tensor(shape + "xf32"), sum = tensor(columns + "xf32");
+  std::string body = "%x = ax.cast %a : " + x + " -> " + wide +
+                     "\n%y = ax.cast %b : " + x + " -> " + wide;
+  auto binary = [&](const char *result, const char *kind, const char *operands,
+                    const std::string &second) {
+    body += "\n%" + std::string(result) + " = ax.binary " + kind + " " +
+            operands + " : " + wide + ", " + second + " -> " + wide;
+  };
+  auto reduce = [&](const char *result, const char *kind, const char *operand) {
+    body += "\n%" + std::string(result) + " = ax.reduce " + kind + " %" +
+            operand + " dims [0] : " + wide + " -> " + sum;
+  };
+  binary("xy", "mul", "%x, %y", wide);
+  binary("xc", "sub", "%x, %c", sum);
+  binary("yc", "mul", "%y, %c", sum);
+  reduce("s0", "sum", "x");
+  reduce("s1", "sum", "xy");
+  reduce("s2", "sum", "xc");
+  reduce("s3", "sum", "yc");
+  reduce("s4", "sum", "y");
+  reduce("m", "max", "xy");
+  // Behind the first of them.
+  binary("x0", "add", "%x, %s0", sum);
+  reduce("s5", "sum", "x0");
+  FusionText text{
+      {shape + "xbf16", shape + "xbf16", columns + "xf32"}, body, {}};
+  for (const char *result : {"%s0", "%s1", "%s2", "%s3", "%s4", "%m", "%s5"})
+    text.results.push_back({result, columns + "xf32"});
+  return text;
+}
+
+TEST(GpuLanes, ColumnsInOneLoop) {
+  check(sumsOfColumns("512", "256"), {}, 1e-4);
+  check(sumsOfColumns("75", "40"), {}, 1e-4);
+  // Blocks of 16 warps, each with 32 threads that have eight columns.
+  check(sumsOfColumns("64", "32768"), {}, 1e-4);
+}
+
 /// A vector times rows of `type`, each of which has a scale.
 FusionText timesBytes(int64_t rows, int64_t length, const std::string &type) {
   std::string n = std::to_string(rows), k = std::to_string(length);

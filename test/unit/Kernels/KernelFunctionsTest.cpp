@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every function over all exponents, beside the interpreter's in f64: within 4
-// units of the last place, special values exactly, signs of zeros too. Of f32 a
-// million bit patterns each, with AX_TEST_ALL all of them; of f16 and bf16 all.
+// units of the last place (6 on a GPU, whose units are off by one or two in the
+// simulation), special values exactly, signs of zeros too. Of f32 a million bit
+// patterns each, with AX_TEST_ALL all of them; of f16 and bf16 all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,6 +70,8 @@ double errorOf(double result, double exact, const Format &f) {
 
 constexpr int64_t block = 1 << 16;
 
+double unitsAllowed() { return testTarget().getGpu() ? 6 : 4; }
+
 class UnaryKernel {
 public:
   UnaryKernel(UnaryKind kind, const std::string &type) {
@@ -120,7 +123,7 @@ TEST_P(EveryFunction, OfF32) {
     auto *bits = reinterpret_cast<uint32_t *>(x.mutableData());
     for (int64_t i = 0; i != block; ++i)
       bits[i] = static_cast<uint32_t>(first + i * step);
-    checkBlock(GetParam(), kernel, x, 4, worst, at);
+    checkBlock(GetParam(), kernel, x, unitsAllowed(), worst, at);
     if (HasFatalFailure())
       return;
   }
@@ -157,7 +160,7 @@ TEST_P(EveryFunction, OfSpecialValues) {
   for (int64_t i = 0; i != block; ++i)
     x.setDouble(i, values[static_cast<size_t>(i) % values.size()]);
   double worst = 0, at = 0;
-  checkBlock(GetParam(), kernel, x, 4, worst, at);
+  checkBlock(GetParam(), kernel, x, unitsAllowed(), worst, at);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernel, EveryFunction, testing::ValuesIn(functions()),

@@ -121,7 +121,7 @@ axl.stage @again(%x: tensor<333x50257xf32>) {
 // Neighbours sum neighbouring columns, 8 of them four each, and each warp of a
 // block a part of these. A thread reads four rows before it adds them, and no more.
 // CHECK: // 192 iterations: 24 blocks of 512 threads, 64 and 0 bytes of scratch for each
-// CHECK: .shared .align 64 .b8 parts[4096];
+// CHECK: .shared .align 64 .b8 parts[2048];
 // CHECK-COUNT-4: ld.global.v4.b32
 // CHECK-NOT: ld.global
 // CHECK: add{{(.rn)?}}.f32
@@ -209,4 +209,47 @@ axl.stage @eightBits(%x: tensor<1024xf32>) {
     axl.yield %1 : tensor<1024xf8E4M3FN>
   } : (tensor<1024xf32>) -> tensor<1024xf8E4M3FN>
   axl.yield %0 : tensor<1024xf8E4M3FN>
+}
+
+// -----
+
+// What is made of an exponential is so by the units for it, without divisions.
+// CHECK: .entry
+// CHECK-NOT: div
+// CHECK: ex2.approx.ftz.f32
+// CHECK-NOT: div
+// CHECK: rcp.approx.ftz.f32
+// CHECK-NOT: {{ex2|rcp|div}}
+axl.stage @silu(%x: tensor<333xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<333xf32>):
+    %1 = ax.unary silu %a : tensor<333xf32> -> tensor<333xf32>
+    axl.yield %1 : tensor<333xf32>
+  } : (tensor<333xf32>) -> tensor<333xf32>
+  axl.yield %0 : tensor<333xf32>
+}
+
+// -----
+
+// Two sums of the same columns are made in one loop, by threads that have eight of
+// bf16 each, whatever else they read once of each column.
+// CHECK: .shared .align 64 .b8 parts[16384];
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK: $L__BB0_3:
+// CHECK-COUNT-8: ld.global.v4.b32
+// CHECK-NOT: ld.global
+// CHECK: bra $L__BB0_3;
+// CHECK-NOT: ld.global.v
+axl.stage @twoSums(%x: tensor<512x64x256xbf16>, %y: tensor<512x64x256xbf16>, %m: tensor<256xf32>) {
+  %0:2 = axl.fusion(%x, %y, %m) {
+  ^bb0(%a: tensor<512x64x256xbf16>, %b: tensor<512x64x256xbf16>, %c: tensor<256xf32>):
+    %1 = ax.cast %a : tensor<512x64x256xbf16> -> tensor<512x64x256xf32>
+    %2 = ax.cast %b : tensor<512x64x256xbf16> -> tensor<512x64x256xf32>
+    %3 = ax.reduce sum %1 dims [0] : tensor<512x64x256xf32> -> tensor<64x256xf32>
+    %4 = ax.binary sub %2, %c : tensor<512x64x256xf32>, tensor<256xf32> -> tensor<512x64x256xf32>
+    %5 = ax.binary mul %1, %4 : tensor<512x64x256xf32>, tensor<512x64x256xf32> -> tensor<512x64x256xf32>
+    %6 = ax.reduce sum %5 dims [0] : tensor<512x64x256xf32> -> tensor<64x256xf32>
+    axl.yield %3, %6 : tensor<64x256xf32>, tensor<64x256xf32>
+  } : (tensor<512x64x256xbf16>, tensor<512x64x256xbf16>, tensor<256xf32>) -> (tensor<64x256xf32>, tensor<64x256xf32>)
+  axl.yield %0#0, %0#1 : tensor<64x256xf32>, tensor<64x256xf32>
 }
