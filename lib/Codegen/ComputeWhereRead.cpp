@@ -36,13 +36,16 @@ static int64_t bytesOf(Value value) {
          std::max(bits / byteBits, int64_t(1));
 }
 
-/// Whether it may be done again. An exponential takes less on a GPU than memory
-/// does.
+/// Whether it may be done again. What is made of one exponential takes a GPU
+/// less than memory does.
 static bool isCheap(Operation *op) {
   if (fusionKind(op) != FusionKind::Pull)
     return false;
   auto unary = dyn_cast<UnaryOp>(op);
-  return !isCostly(op) || (unary && unary.getKind() == UnaryKind::exp);
+  return !isCostly(op) ||
+         (unary && llvm::is_contained(
+                       {UnaryKind::exp, UnaryKind::sigmoid, UnaryKind::silu},
+                       unary.getKind()));
 }
 
 namespace {
@@ -67,9 +70,7 @@ struct Making {
     isCostly |= codegen::isCostly(op);
     for (Value operand : op->getOperands()) {
       Operation *source = operand.getDefiningOp();
-      bool isMade =
-          source && isCheap(source) && (isFree(source) || source->hasOneUse());
-      if (!isMade) {
+      if (!source || !isCheap(source) || !isFor(source, op)) {
         bytes += bytesOf(operand);
         if (!isInMemoryForOthers(operand))
           own += bytesOf(operand);
@@ -82,6 +83,14 @@ struct Making {
         bytes = std::min(bytes, before + bytesOf(operand));
     }
     ops.insert(op);
+  }
+
+  /// Whether nobody else wants it, but for an extreme that is found on the way.
+  static bool isFor(Operation *source, Operation *reader) {
+    return isFree(source) ||
+           llvm::all_of(source->getUsers(), [&](Operation *user) {
+             return user == reader || findExtreme(user);
+           });
   }
 
   /// A kernel makes it for one other that reads it, and not for two: that is a

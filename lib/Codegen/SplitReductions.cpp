@@ -56,25 +56,39 @@ constexpr int64_t worthSplitting = 64;
 
 bool isMostOfCard(int64_t threads) { return 2 * threads > manyThreads; }
 
+/// Of an element of the widest tensor that a kernel reads for `value`, as large
+/// as that. What is beside it is smaller, and is there once.
+int64_t bytesRead(Value value) {
+  constexpr size_t mostOps = 16;
+  llvm::SmallSetVector<Value, 16> read;
+  read.insert(value);
+  int64_t bytes = 0;
+  for (size_t i = 0; i != read.size(); ++i) {
+    Operation *maker = read[i].getDefiningOp();
+    if (maker && isElementwise(maker) && read.size() < mostOps) {
+      for (Value operand : maker->getOperands())
+        if (shapeOf(operand) == shapeOf(value))
+          read.insert(operand);
+    } else {
+      bytes = std::max(bytes, storageBytes(elementType(read[i])));
+    }
+  }
+  return bytes ? bytes : storageBytes(elementType(value));
+}
+
 /// What a reduction is of: a shape, and which of its dimensions.
 struct Extent {
   SmallVector<int64_t> shape, dims;
   /// Places of the result, and elements of each.
   int64_t kept = 1, points = 1;
-  /// Of an element as it is read, before it is cast.
+  /// Of an element of the widest tensor that is read for it.
   int64_t bytes;
   /// Neighbouring places read neighbours, of which a thread does so many.
   bool isColumn = false;
   int64_t lanes = 1;
 
-  static Value read(Value operand) {
-    while (auto cast = operand.getDefiningOp<CastOp>())
-      operand = cast.getOperand();
-    return operand;
-  }
   Extent(Value operand, ArrayRef<int64_t> dims)
-      : shape(shapeOf(operand)), dims(dims),
-        bytes(storageBytes(elementType(read(operand)))) {
+      : shape(shapeOf(operand)), dims(dims), bytes(bytesRead(operand)) {
     for (auto [dim, size] : llvm::enumerate(shape)) {
       (isReduced(dim) ? points : kept) *= size;
       if (size != 1)

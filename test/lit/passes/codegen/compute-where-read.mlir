@@ -262,3 +262,44 @@ axl.stage @few(%a: tensor<64x128xbf16>) {
   %3 = ax.binary add %x, %x : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
   axl.yield %0, %2, %3 : tensor<64x128xf32>, tensor<64xf32>, tensor<64x128xf32>
 }
+
+// And what is behind both may still be made of what they read: the exponentials of a
+// loss, for its gradient.
+// CHECK-LABEL: axl.stage @loss
+// CHECK: %[[A:.*]] = ax.cast
+// CHECK: ax.reduce max %[[A]]
+// CHECK: ax.unary exp
+// CHECK: ax.reduce sum
+// CHECK: ax.cast %arg0
+// CHECK: ax.unary exp
+// CHECK: ax.binary div
+axl.stage @loss(%a: tensor<256x128xbf16>) {
+  %x = ax.cast %a : tensor<256x128xbf16> -> tensor<256x128xf32>
+  %0 = ax.reduce max %x dims [1] keep_dims : tensor<256x128xf32> -> tensor<256x1xf32>
+  %1 = ax.binary sub %x, %0 : tensor<256x128xf32>, tensor<256x1xf32> -> tensor<256x128xf32>
+  %2 = ax.unary exp %1 : tensor<256x128xf32> -> tensor<256x128xf32>
+  %3 = ax.reduce sum %2 dims [1] keep_dims : tensor<256x128xf32> -> tensor<256x1xf32>
+  %4 = ax.binary div %2, %3 : tensor<256x128xf32>, tensor<256x1xf32> -> tensor<256x128xf32>
+  axl.yield %4 : tensor<256x128xf32>
+}
+
+// What is made of one exponential is so again for a gradient, not kept in f32.
+// CHECK-LABEL: axl.stage @gated
+// CHECK-COUNT-2: ax.unary silu
+// CHECK-LABEL: axl.stage @long
+// CHECK-COUNT-1: ax.unary gelu
+// CHECK-NOT: ax.unary gelu
+axl.stage @gated(%a: tensor<256x128xbf16>, %b: tensor<256x128xf32>, %d: tensor<256x128xf32>) {
+  %x = ax.cast %a : tensor<256x128xbf16> -> tensor<256x128xf32>
+  %0 = ax.unary silu %x : tensor<256x128xf32> -> tensor<256x128xf32>
+  %1 = ax.binary mul %0, %b : tensor<256x128xf32>, tensor<256x128xf32> -> tensor<256x128xf32>
+  %2 = ax.binary mul %0, %d : tensor<256x128xf32>, tensor<256x128xf32> -> tensor<256x128xf32>
+  axl.yield %1, %2 : tensor<256x128xf32>, tensor<256x128xf32>
+}
+axl.stage @long(%a: tensor<256x128xbf16>, %b: tensor<256x128xf32>, %d: tensor<256x128xf32>) {
+  %x = ax.cast %a : tensor<256x128xbf16> -> tensor<256x128xf32>
+  %0 = ax.unary gelu %x : tensor<256x128xf32> -> tensor<256x128xf32>
+  %1 = ax.binary mul %0, %b : tensor<256x128xf32>, tensor<256x128xf32> -> tensor<256x128xf32>
+  %2 = ax.binary mul %0, %d : tensor<256x128xf32>, tensor<256x128xf32> -> tensor<256x128xf32>
+  axl.yield %1, %2 : tensor<256x128xf32>, tensor<256x128xf32>
+}

@@ -143,3 +143,16 @@ axl.stage @apart(%x: tensor<512x640xf32>, %y: tensor<512x640xf32>, %z: tensor<16
   %5 = ax.reduce max %z dims [0, 1] : tensor<16x20480xf32> -> tensor<f32>
   axl.yield %1, %2, %3, %4, %5 : tensor<512x640xf32>, tensor<512x640xf32>, tensor<f32>, tensor<16x20480xf32>, tensor<f32>
 }
+
+// How wide what is read is decides, not what is made of it: a product of bf16 is cut
+// like one of its factors.
+// CHECK-LABEL: axl.stage @products
+// CHECK-COUNT-2: tensor<8x1568x256xf32> -> tensor<1568x256xf32>
+axl.stage @products(%x: tensor<64x196x256xbf16>, %m: tensor<256xf32>) {
+  %0 = ax.cast %x : tensor<64x196x256xbf16> -> tensor<64x196x256xf32>
+  %1 = ax.reduce sum %0 dims [0, 1] : tensor<64x196x256xf32> -> tensor<256xf32>
+  %2 = ax.binary sub %0, %m : tensor<64x196x256xf32>, tensor<256xf32> -> tensor<64x196x256xf32>
+  %3 = ax.binary mul %2, %2 : tensor<64x196x256xf32>, tensor<64x196x256xf32> -> tensor<64x196x256xf32>
+  %4 = ax.reduce sum %3 dims [0, 1] : tensor<64x196x256xf32> -> tensor<256xf32>
+  axl.yield %1, %4 : tensor<256xf32>, tensor<256xf32>
+}
