@@ -201,8 +201,10 @@ struct FusePass : codegen::impl::FuseBase<FusePass> {
       FusionGroups groups(block, inMemory, separately, gpu);
       Rewriter(block, groups, inMemory).run();
       removeUnused(block);
-      if (gpu && !separately)
+      if (gpu && !separately) {
+        joinSiblings(block);
         joinKernels(block);
+      }
     });
   }
 };

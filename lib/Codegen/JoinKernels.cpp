@@ -123,49 +123,6 @@ size_t numBuffers(ArrayRef<FusionOp> members) {
   return buffers.size();
 }
 
-/// Returns what stands in the place of all of them.
-FusionOp join(const Equals &equals) {
-  ArrayRef<FusionOp> members = equals.members;
-  OpBuilder builder(equals.place);
-  SmallVector<Location> locations;
-  llvm::SmallSetVector<Value, 32> operands;
-  SmallVector<Value> results;
-  for (FusionOp member : members) {
-    locations.push_back(member.getLoc());
-    operands.insert(member->operand_begin(), member->operand_end());
-    llvm::append_range(results, member->getResults());
-  }
-  auto whole =
-      FusionOp::create(builder, builder.getFusedLoc(locations),
-                       TypeRange(ValueRange(results)), operands.getArrayRef());
-  Block &body = whole.getBody().emplaceBlock();
-  IRMapping ofOperands;
-  for (Value operand : operands)
-    ofOperands.map(operand,
-                   body.addArgument(operand.getType(), operand.getLoc()));
-  builder.setInsertionPointToEnd(&body);
-  SmallVector<Value> yielded;
-  for (FusionOp member : members) {
-    Block &from = member.getBody().front();
-    IRMapping mapping;
-    for (auto [argument, operand] :
-         llvm::zip_equal(from.getArguments(), member->getOperands()))
-      mapping.map(argument, ofOperands.lookup(operand));
-    for (Operation &op : from.without_terminator())
-      builder.clone(op, mapping);
-    for (Value value : from.getTerminator()->getOperands())
-      yielded.push_back(mapping.lookupOrDefault(value));
-  }
-  LocalYieldOp::create(builder, whole.getLoc(), yielded);
-  for (Value result : results)
-    moveViews(result, whole);
-  for (auto [from, to] : llvm::zip_equal(results, whole.getResults()))
-    from.replaceAllUsesWith(to);
-  for (FusionOp member : members)
-    member->erase();
-  return whole;
-}
-
 /// All that may be, but for what was `joined` before.
 void joinOnce(Block &block, llvm::SmallPtrSetImpl<Operation *> &joined) {
   // Results of all are in registers before they are stored, and code is of all.
@@ -208,10 +165,51 @@ void joinOnce(Block &block, llvm::SmallPtrSetImpl<Operation *> &joined) {
   llvm::append_range(whole, open);
   for (const Equals &equals : whole)
     if (equals.members.size() > 1)
-      joined.insert(join(equals));
+      joined.insert(joinAt(equals.place, equals.members));
 }
 
 } // namespace
+
+FusionOp joinAt(FusionOp place, ArrayRef<FusionOp> members) {
+  OpBuilder builder(place);
+  SmallVector<Location> locations;
+  llvm::SmallSetVector<Value, 32> operands;
+  SmallVector<Value> results;
+  for (FusionOp member : members) {
+    locations.push_back(member.getLoc());
+    operands.insert(member->operand_begin(), member->operand_end());
+    llvm::append_range(results, member->getResults());
+  }
+  auto whole =
+      FusionOp::create(builder, builder.getFusedLoc(locations),
+                       TypeRange(ValueRange(results)), operands.getArrayRef());
+  Block &body = whole.getBody().emplaceBlock();
+  IRMapping ofOperands;
+  for (Value operand : operands)
+    ofOperands.map(operand,
+                   body.addArgument(operand.getType(), operand.getLoc()));
+  builder.setInsertionPointToEnd(&body);
+  SmallVector<Value> yielded;
+  for (FusionOp member : members) {
+    Block &from = member.getBody().front();
+    IRMapping mapping;
+    for (auto [argument, operand] :
+         llvm::zip_equal(from.getArguments(), member->getOperands()))
+      mapping.map(argument, ofOperands.lookup(operand));
+    for (Operation &op : from.without_terminator())
+      builder.clone(op, mapping);
+    for (Value value : from.getTerminator()->getOperands())
+      yielded.push_back(mapping.lookupOrDefault(value));
+  }
+  LocalYieldOp::create(builder, whole.getLoc(), yielded);
+  for (Value result : results)
+    moveViews(result, whole);
+  for (auto [from, to] : llvm::zip_equal(results, whole.getResults()))
+    from.replaceAllUsesWith(to);
+  for (FusionOp member : members)
+    member->erase();
+  return whole;
+}
 
 /// What was needed by one of those that wait now can wait, too.
 void joinKernels(Block &block) {

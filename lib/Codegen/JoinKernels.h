@@ -1,4 +1,4 @@
-//===- JoinKernels.h - Small kernels that are launched as one ---*- C++ -*-===//
+//===- JoinKernels.h - Kernels that are launched as one ---*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_JOINKERNELS_H
 #define AX_LIB_CODEGEN_JOINKERNELS_H
@@ -12,6 +12,14 @@ namespace ax::codegen {
 /// waits until the last of them can be done, if nobody needs it before. Some
 /// numbers that are made of the stage's arguments come to the first instead.
 void joinKernels(mlir::Block &block);
+
+/// Makes one kernel of two that read the same large tensors element by element,
+/// and that neither reads the other's results.
+void joinSiblings(mlir::Block &block);
+
+/// Makes one kernel of several in the place of one of them: all that they read
+/// is there, and nothing before it needs what they make.
+FusionOp joinAt(FusionOp place, llvm::ArrayRef<FusionOp> members);
 
 } // namespace ax::codegen
 
