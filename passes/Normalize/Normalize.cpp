@@ -46,6 +46,7 @@ struct Normalize : ax::impl::NormalizeBase<Normalize> {
     ax::addBroadcastPatterns(set);
     ax::addSinkReshapePatterns(set);
     ax::addContractionPatterns(set);
+    ax::addSumPatterns(set);
     ax::addLookupPatterns(set);
     patterns = std::move(set);
     return success();

@@ -20,6 +20,8 @@ void addBroadcastPatterns(mlir::RewritePatternSet &patterns);
 void addSinkReshapePatterns(mlir::RewritePatternSet &patterns);
 /// Contractions read their operands in any order of dimensions.
 void addContractionPatterns(mlir::RewritePatternSet &patterns);
+/// Sums of what a mean was taken from are not made.
+void addSumPatterns(mlir::RewritePatternSet &patterns);
 /// Lookups with known indices are slices.
 void addLookupPatterns(mlir::RewritePatternSet &patterns);
 

@@ -21,8 +21,9 @@ def Normalize : Pass<"ax-normalize"> {
     slices, + 0, * 1), merges chains of movement, moves constants and weights to
     the right, moves reshapes below element-wise operations, lets element-wise
     operations broadcast by themselves and contractions transpose by themselves,
-    turns lookups with known indices into slices, and evaluates what depends on
-    constants only.
+    turns lookups with known indices into slices, leaves sums of what a mean was
+    taken from, which are 0, out of gradients, and evaluates what depends on constants
+    only.
   }];
   let dependentDialects = ["ax::AxDialect"];
 }
