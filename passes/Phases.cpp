@@ -58,11 +58,15 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
   plan.addPass(createAssignStages(stages));
 }
 
-void ax::addInferencePhase(mlir::OpPassManager &manager) {
+void ax::addInferencePhase(mlir::OpPassManager &manager,
+                           const Precision &precision) {
+  manager.nest<PlanOp>().addPass(createSetPrecision({precision}));
   manager.addPass(createTransposeFloat8());
+  manager.addPass(mlir::createCSEPass());
 }
 
-void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
+void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training,
+                       const Precision &precision) {
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
   plan.addPass(createStraightThrough());
   plan.addPass(
@@ -70,15 +74,15 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   plan.addPass(createAddMasterWeights());
   plan.addPass(createAddDropout({training.dropout}));
   // Gradients in f16 overflow, and vanish.
-  bool isScaled = training.precision.type == Precision::FP16;
+  bool isScaled = precision.type == Precision::FP16;
   plan.addPass(createAddLoss({*training.loss, isScaled}));
   DifferentiateOptions differentiate;
   differentiate.trainable.assign(training.trainable.begin(),
                                  training.trainable.end());
   plan.addPass(createDifferentiate(differentiate));
   addNormalizePhase(manager);
-  manager.nest<PlanOp>().addPass(createSetFloat8({training.precision}));
-  manager.nest<PlanOp>().addPass(createSetPrecision({training.precision}));
+  manager.nest<PlanOp>().addPass(createSetFloat8({precision}));
+  manager.nest<PlanOp>().addPass(createSetPrecision({precision}));
   AddOptimizerOptions optimizer;
   optimizer.optimizer = training.optimizer;
   optimizer.learningRateSchedule = training.learningRateSchedule;

@@ -1,4 +1,4 @@
-//===- JoinKernels.h - Kernels that are launched as one ---*- C++ -*-===//
+//===- JoinKernels.h - Kernels that are launched as one ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_JOINKERNELS_H
 #define AX_LIB_CODEGEN_JOINKERNELS_H

@@ -160,11 +160,11 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
       {"stage", ExitCode::Usage,
        [&](auto &manager) { addStagePhase(manager, strategy); }},
       {"train", ExitCode::Usage,
-       [=](auto &manager) {
+       [&strategy, training](auto &manager) {
          if (training)
-           addTrainPhase(manager, *training);
+           addTrainPhase(manager, *training, strategy.precision);
          else
-           addInferencePhase(manager);
+           addInferencePhase(manager, strategy.precision);
        },
        checkUnbatched},
       {"shard",

@@ -75,6 +75,11 @@ defm shard : Value<
 defm cut : Value<
   "cut", "NODE", "End a pipeline stage after this node or module", help2_layout,
   [Repeatable]>;
+defm precision : Value<
+  "precision", "fp32|bf16|fp16|fp8(...)",
+  "Of Linears, products and convolutions; of training the weights, sums of "
+  "gradients and the optimizer stay in fp32", help2_layout, [Suggested],
+  "fp32,bf16,fp16,fp8">;
 defm strict : Switch<
   "strict", "What cannot be split as asked is an error", help2_layout>;
 defm strategy : Value<
@@ -111,10 +116,6 @@ defm dropout : Value<
   "Put dropout back where exporters removed it: on embeddings, attention "
   "probabilities, and Linears before the sum with the residual",
   help3_training, [Number]>;
-defm precision : Value<
-  "precision", "fp32|bf16|fp16|fp8(...)",
-  "Of Linears, products and convolutions; weights, sums of gradients and the "
-  "optimizer stay in fp32", help3_training, [Suggested], "fp32,bf16,fp16,fp8">;
 defm batchnorm : Value<
   "batchnorm", "train[:PARTS]|frozen",
   "BatchNormalization by the batch's statistics (train), those of each of so "

@@ -85,7 +85,6 @@ llvm::Error readValues(const CommandLine &flags, Training &training) {
   parse(OPT_param_group, training.groups);
   parse(OPT_frozen_rows, training.frozenRows);
   parse(OPT_recompute, training.recompute);
-  parse(OPT_precision, training.precision);
   parse(OPT_batchnorm, training.batchNorm);
   return error;
 }
@@ -121,6 +120,14 @@ llvm::Error readTraining(const CommandLine &flags, bool onlyLooks,
     return usage("--clip-norm must not be negative");
   options.import.training = true;
   return llvm::Error::success();
+}
+
+/// Scales of eight bits are what training has seen.
+llvm::Error checkPrecision(const Strategy &strategy) {
+  if (strategy.training || strategy.precision.type != Precision::FP8)
+    return llvm::Error::success();
+  return usage("--precision=fp8 is for training: add --train; for inference "
+               "take bf16, or a model that is quantised");
 }
 
 /// Checks that there is something for ZeRO to split, which only training keeps,
@@ -187,6 +194,8 @@ llvm::Error readStrategy(const CommandLine &flags, Strategy &strategy) {
   flags.read(OPT_sequence_parallel, strategy.sequenceParallel);
   flags.read(OPT_zero, strategy.zero);
   flags.read(OPT_cut, strategy.cuts);
+  if (llvm::Error error = flags.parse(OPT_precision, strategy.precision))
+    return error;
   if (llvm::Error error = flags.parse(OPT_schedule, strategy.schedule))
     return error;
   if (llvm::Error error = flags.parse(OPT_tp, strategy.tensor))
@@ -225,6 +234,8 @@ llvm::Error driver::readModelFlags(const CommandLine &flags, bool onlyLooks,
   if (llvm::Error error = readStrategy(flags, options.strategy))
     return error;
   if (llvm::Error error = readTraining(flags, onlyLooks, options))
+    return error;
+  if (llvm::Error error = checkPrecision(options.strategy))
     return error;
   if (llvm::Error error = checkZero(options.strategy))
     return error;

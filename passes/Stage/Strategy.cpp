@@ -192,7 +192,13 @@ struct MappingTraits<ax::Training> {
         io.setError("'checkpoint' is another name of 'recompute'");
       mapText(io, "checkpoint", t.recompute);
     }
-    mapText(io, "precision", t.precision);
+    // As files of other versions have it, which is what the context is for.
+    if (auto *precision = static_cast<ax::Precision *>(io.getContext())) {
+      if (llvm::is_contained(io.keys(), "precision") &&
+          precision->type != ax::Precision::FP32)
+        io.setError("'precision' is given twice");
+      mapText(io, "precision", *precision);
+    }
     mapText(io, "batchnorm", t.batchNorm);
     mapText(io, "dropout", t.dropout);
     io.mapOptional("trainable", t.trainable);
@@ -216,6 +222,9 @@ struct MappingTraits<ax::Strategy> {
     io.mapOptional("virtual-stages", s.virtualStages);
     io.mapOptional("shard", s.shard);
     io.mapOptional("cut", s.cuts);
+    mapText(io, "precision", s.precision);
+    if (!io.outputting())
+      io.setContext(&s.precision);
     io.mapOptional("train", s.training);
   }
 };

@@ -39,7 +39,7 @@ def onnxruntime(model, threads, dims={}, feeds=None):
     return lambda: session.run(None, feeds)
 
 
-def openvino(model, threads, dims={}, feeds=None):
+def openvino(model, threads, dims={}, feeds=None, bf16=False):
     import openvino
 
     core = openvino.Core()
@@ -56,7 +56,7 @@ def openvino(model, threads, dims={}, feeds=None):
         "INFERENCE_NUM_THREADS": threads,
         "PERFORMANCE_HINT": "LATENCY",
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
-        "INFERENCE_PRECISION_HINT": "f32"})
+        "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32"})
     feeds = feeds or {
         port.any_name: randomInput(port.element_type.to_dtype(),
                                    shapes[port.any_name])

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Networks of many kinds: axrun beside its peers, one thread each, in turns.
 
-usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S]
+usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S] [--bf16]
 
 Each engine is a process that keeps the network; in each round each runs it for
 some time, and its least time counts. The ratio, axrun's time to the fastest
 peer's, is the median of the rounds'. All outputs must agree with onnxruntime's.
+With --bf16 products are of bf16 where an engine has that, which onnxruntime has not.
 """
 import argparse
 import statistics
@@ -20,16 +21,16 @@ from bench import PEERS, capture
 from zoo_networks import NETWORKS
 
 HERE = Path(__file__).parent
-TOLERANCE = 1e-3
+TOLERANCE = {"fp32": 1e-3, "bf16": 1e-1}
 WANTED = 1.1
 
 
 class Engine:
-    def __init__(self, name, model, folder, *library):
+    def __init__(self, name, model, folder, precision, *library):
         self.outputs = folder / f"{name}.npz"
         self.process = subprocess.Popen(
             [sys.executable, HERE / "zoo_engine.py", name, model,
-             folder / "feeds.npz", self.outputs, *library],
+             folder / "feeds.npz", self.outputs, precision, *library],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
             sys.exit(f"{name} did not run {model}")
@@ -55,9 +56,10 @@ def measure(options, name, folder):
     network = NETWORKS[name](False)
     network.save(model)
     np.savez(folder / "feeds.npz", **network.feeds())
-    capture(options.bin / "axopt", model, "-o", plan)
-    engines = {peer: Engine(peer, model, folder) for peer in PEERS}
-    engines["axrun"] = Engine("axrun", plan, folder,
+    precision = "bf16" if options.bf16 else "fp32"
+    capture(options.bin / "axopt", model, f"--precision={precision}", "-o", plan)
+    engines = {peer: Engine(peer, model, folder, precision) for peer in PEERS}
+    engines["axrun"] = Engine("axrun", plan, folder, precision,
                               options.build / "lib" / "libaxrun.so")
     times = {engine: [] for engine in engines}
     for _ in range(options.rounds):
@@ -67,7 +69,7 @@ def measure(options, name, folder):
         engine.end()
     for engine in engines:
         far = difference(engines[engine].outputs, engines["onnxruntime"].outputs)
-        if not far <= TOLERANCE:
+        if not far <= TOLERANCE[precision]:
             sys.exit(f"{name}: {engine}'s outputs are {far} off onnxruntime's")
     ratio = statistics.median(
         own / min(peers) for own, *peers in
@@ -81,6 +83,7 @@ def main():
     parser.add_argument("networks", nargs="*", help=", ".join(NETWORKS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--bf16", action="store_true")
     options = parser.parse_intermixed_args()
     options.bin = options.build / "bin"
     unknown = set(options.networks) - set(NETWORKS)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One engine holds one model and runs it when told to.
 
-usage: zoo_engine.py ENGINE MODEL FEEDS.npz OUTPUTS.npz [LIBRARY]
+usage: zoo_engine.py ENGINE MODEL FEEDS.npz OUTPUTS.npz fp32|bf16 [LIBRARY]
 
 After a first run, whose outputs go to OUTPUTS.npz, it says "ready". Each line of
 standard input is a number of seconds, for which it runs the model again and
@@ -72,12 +72,13 @@ def block(run):
                             time.process_time() - processor)
 
 
-def main(engine, model, feeds, outputs, *library):
+def main(engine, model, feeds, outputs, precision, *library):
     feeds = dict(np.load(feeds))
     if engine == "axrun":
         run = axrun(model, *library, feeds)
     else:
-        run = getattr(peer, engine)(model, 1, feeds=feeds)
+        narrow = {"bf16": True} if engine == "openvino" and precision == "bf16" else {}
+        run = getattr(peer, engine)(model, 1, feeds=feeds, **narrow)
     np.savez(outputs, *run())
     print("ready", flush=True)
     for line in sys.stdin:

@@ -29,7 +29,7 @@ TARGET = "sm_90+cudnn"
 #   first      seconds of a process that does one step, and has nothing kept
 #   memory     what a step holds on the card, beside what axopt said
 # sizes      of the network; small: those that are others for a simulated card
-# loss       {}: the model's output
+# loss       {}: the model's output; None where nothing trains
 # axopt, axrun  their flags
 # against    a benchmark whose time axrun's is held against, in place of peers'
 # must       the ratio's limit; share: of 989 TFLOP/s, at least
@@ -62,12 +62,12 @@ BENCHES = {bench.name: bench for bench in (
           [ANY_ORDER], None, "≤ 1.05", 45),
     Bench("llama-fp8", "step", "llama", LLAMA, SMALL_LLAMA, VALUES,
           [ADAMW, "--precision=fp8"], [ANY_ORDER], "llama-step", "≤ 0.91", None),
-    Bench("llama-predict", "predict", "llama", LLAMA, SMALL_LLAMA, VALUES,
-          [ADAMW, BF16], [], None, "≤ 1.00", None),
-    Bench("gpt2-latency", "predict", "gpt", SHORT, SMALL_GPT, TOKENS, [ADAMW, BF16],
-          [], None, "≤ 1.00", None),
-    Bench("minilm-latency", "predict", "encoder", MINILM, SMALL_GPT, VALUES,
-          [ADAMW, BF16], [], None, "≤ 1.00", None),
+    Bench("llama-predict", "predict", "llama", LLAMA, SMALL_LLAMA, None, [BF16], [],
+          None, "≤ 1.00", None),
+    Bench("gpt2-latency", "predict", "gpt", SHORT, SMALL_GPT, None, [BF16], [], None,
+          "≤ 1.00", None),
+    Bench("minilm-latency", "predict", "encoder", MINILM, SMALL_GPT, None, [BF16], [],
+          None, "≤ 1.00", None),
     Bench("resnet50-step", "step", "resnet50", RESNET, SMALL_RESNET, TOKENS,
           [SGD, BF16, "--batchnorm=train"], [], None, "≤ 1.10", None),
     Bench("attention", "attention", "llama", ATTENTION,
@@ -96,7 +96,9 @@ def model(bench, folder, isSmall):
     with networks.blankWeights():
         graph = getattr(networks, bench.network)(**sizes, **more)
     graph.save(folder / "model.onnx")
-    return ["--train", "--loss=" + bench.loss.format(graph.outputs[0]), *bench.axopt]
+    train = (["--train", "--loss=" + bench.loss.format(graph.outputs[0])]
+             if bench.loss else [])
+    return [*train, *bench.axopt]
 
 
 def flop(bench, isSmall):

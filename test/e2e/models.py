@@ -11,20 +11,21 @@ REPORT = re.compile(r"^axrun: (.*): max \|difference\| (\S+) .*?"
                     r"\((\S+) of the largest magnitude", re.M)
 
 
-def agrees(model, layout):
+def agrees(model, layout, flags=(), most=LARGEST_DIFFERENCE, runFlags=(), env=None):
     graph = (minilm() if model.name == "minilm" else model) / "model.onnx"
     data = model / "test_data_set_0"
     with scratch() as folder:
         plan = f"{folder}/plan.mlir"
         run(tool("axopt"), graph, "--test-data", data, *layout.split(),
-            "-o", plan)
+            *flags, "-o", plan)
         run(tool("axopt"), plan, "--verify")
-        done = run(tool("axrun"), plan, "--test-data", data, "--timeout", 30)
+        done = run(tool("axrun"), plan, "--test-data", data, "--timeout", 30,
+                   *runFlags, env=env)
     report = REPORT.findall(done.stderr)
     if len(report) != len(list(data.glob("output_*.pb"))):
         raise Failed(f"not every output was compared:\n{done.stderr}")
     for name, largest, relative in report:
-        if not float(relative) <= LARGEST_DIFFERENCE:
+        if not float(relative) <= most:
             raise Failed(f"{name}: {relative} of its largest magnitude")
 
 

@@ -311,8 +311,8 @@ def ComputeWhereRead : Pass<"axl-compute-where-read"> {
   let summary = "What would be read from memory, and is made of as little, is made where it is read";
   let description = [{
     For GPUs, whose kernels wait for memory: a narrow float that is widened, a mask of
-    indices, the exponentials of a softmax over rows that no kernel keeps would be
-    written once and be read by each kernel. They read what it is made of, and do the
+    indices, the exponentials of a softmax over rows that no kernel keeps, a gate's SiLU
+    would be written once and be read by each kernel. They read what it is made of, and do the
     arithmetic again, unless that takes long. So they do where that is about as much,
     and in memory for others anyway: x of (x - mean) in a norm's gradients. What a
     library or an exchange reads is in memory all the same.
@@ -325,7 +325,8 @@ def Fuse : Pass<"axl-fuse"> {
     Afterwards a stage has what becomes commands (`axl.fusion`, operations of
     libraries, collectives), constants in memory, and views that strides express.
     For a GPU, small kernels that compute the same of other operands become one of
-    up to eight, unless a result is needed before the last of them.
+    up to eight, unless a result is needed before the last of them; and two that read
+    the same large tensors element by element, or sum the same columns, become one.
   }];
   let options = [
     Option<"separately", "separately", "bool", "false",

@@ -23,9 +23,11 @@ void addCandidatesPhase(mlir::OpPassManager &manager, const Training &training);
 void addNormalizePhase(mlir::OpPassManager &manager);
 void addRaisePhase(mlir::OpPassManager &manager);
 void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);
-void addTrainPhase(mlir::OpPassManager &manager, const Training &training);
+void addTrainPhase(mlir::OpPassManager &manager, const Training &training,
+                   const Precision &precision);
 /// In its place, for a model that does not train.
-void addInferencePhase(mlir::OpPassManager &manager);
+void addInferencePhase(mlir::OpPassManager &manager,
+                       const Precision &precision);
 void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                    bool strict);
 /// What ax-shard does, one after another, on a plan.

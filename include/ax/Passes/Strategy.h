@@ -74,6 +74,8 @@ struct Strategy {
   std::vector<ShardPin> shard;
   /// Names of nodes after which a stage ends; empty: balanced cuts.
   std::vector<std::string> cuts;
+  /// Of a plan that trains or not, but for fp8, which only training has.
+  Precision precision;
   /// The plan trains the model.
   std::optional<Training> training;
 

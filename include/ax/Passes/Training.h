@@ -191,7 +191,6 @@ struct Training {
   /// Globs over names of states.
   std::vector<std::string> trainable, frozen;
   std::vector<FrozenRows> frozenRows;
-  Precision precision;
   BatchNormMode batchNorm;
   /// The part that dropout drops where it is put back; 0: none.
   Decimal dropout;
