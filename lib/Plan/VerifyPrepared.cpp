@@ -12,6 +12,10 @@ void plan::verifyPrepared(PlanOp plan) {
   if (prepare && (prepare.getNumArguments() || prepare.getNumResults()))
     prepare.emitOpError() << "is run when the plan is loaded: it takes and "
                              "gives nothing";
+  llvm::DenseSet<StringAttr> read;
+  if (prepare)
+    prepare.walk(
+        [&](LoadOp load) { read.insert(load.getStateAttr().getAttr()); });
   SymbolTable symbols(plan);
   llvm::DenseSet<StringAttr> made;
   plan.walk([&](StoreOp store) {
@@ -25,10 +29,10 @@ void plan::verifyPrepared(PlanOp plan) {
     else if (state.getPrepared())
       store.emitOpError() << "stores @" << store.getState()
                           << ", which only @prepare does";
-    else if (prepare)
+    else if (read.contains(state.getSymNameAttr()))
       store.emitOpError() << "stores @" << store.getState()
-                          << " in a plan that prepares states once, which "
-                             "would be of the old one";
+                          << ", of which others are prepared once, which would "
+                             "be of the old one";
   });
   if (prepare)
     prepare.walk([&](LoadOp load) {

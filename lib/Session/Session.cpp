@@ -438,15 +438,17 @@ llvm::Error Session::start() {
     if (llvm::Error error = prepareStates(impl->preparationProgram,
                                           impl->backends, impl->options))
       return error;
-  auto executor = createExecutor(impl->program, impl->backends, impl->options);
+  rt::ExecutorOptions options = impl->options;
+  options.othersTakePrepared = impl->evaluationProgram != nullptr;
+  auto executor = createExecutor(impl->program, impl->backends, options);
   if (!executor)
     return executor.takeError();
   impl->executor = std::move(*executor);
-  // Its ranks hold what they use of it.
+  options.othersTakePrepared = false;
+  // Ranks hold what they use of it.
   impl->options.prepared.reset();
   if (!impl->evaluationProgram)
     return llvm::Error::success();
-  rt::ExecutorOptions options = impl->options;
   options.owner = impl->executor.get();
   auto evaluation =
       createExecutor(impl->evaluationProgram, impl->backends, options);

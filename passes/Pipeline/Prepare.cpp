@@ -3,7 +3,8 @@
 //
 // In each stage, operations on states and constants alone are done by the
 // program `@prepare`, which runs when the plan is loaded; what others take of
-// them becomes prepared states. As the stage has its layouts by now, `@prepare`
+// them becomes prepared states. In a plan that trains these are states that
+// stay as they are. As the stage has its layouts by now, `@prepare`
 // is spread over the ranks as the stage was, collectives included.
 //
 //===----------------------------------------------------------------------===//
@@ -48,8 +49,12 @@ namespace {
 /// Chooses the values of one stage.
 class Chooser {
 public:
-  Chooser(StageOp stage, const sharding::Mesh &mesh)
-      : block(stage.getBody().front()), mesh(mesh) {}
+  /// `changing`: states that programs store, of a plan that trains. What it
+  /// prepares is to take no more memory than what that is made of.
+  Chooser(StageOp stage, const sharding::Mesh &mesh,
+          const llvm::DenseSet<StringAttr> &changing)
+      : block(stage.getBody().front()), mesh(mesh), changing(changing),
+        most(changing.empty() ? maxGrowth : maxGrowthOfPart) {}
 
   void run();
 
@@ -66,7 +71,7 @@ private:
   bool isFixed(Value value) const {
     return fixed.contains(value.getDefiningOp());
   }
-  void want(Value value, int64_t growth = maxGrowth);
+  void want(Value value, int64_t growth);
   int64_t bytesBehind(Value value) const;
   bool isWorthwhile(Value value, int64_t growth) const;
   bool canHold(Value value) const;
@@ -78,7 +83,10 @@ private:
 
   Block &block;
   const sharding::Mesh &mesh;
-  /// Operations that depend on no input.
+  const llvm::DenseSet<StringAttr> &changing;
+  /// By how much a value that is prepared may be larger.
+  const int64_t most;
+  /// Operations that depend on no input, and on no state that changes.
   llvm::DenseSet<Operation *> fixed;
   /// By how much values might grow when they were looked at.
   llvm::DenseMap<Value, int64_t> seen;
@@ -106,6 +114,9 @@ bool Chooser::canMove(Operation *op) const {
   // A run that has more results than room fails, not the load of its plan.
   if (!isMemoryEffectFree(op) || isRandom(op) || isa<AtMostOp>(op) ||
       op->getNumRegions() != 0)
+    return false;
+  if (auto load = dyn_cast<LoadOp>(op);
+      load && changing.contains(load.getStateAttr().getAttr()))
     return false;
   for (Value result : op->getResults())
     if (!inTime(getLayout(tensorType(result), mesh).usedAxes(), mesh).empty())
@@ -251,7 +262,7 @@ void Chooser::want(Value value, int64_t growth) {
   for (Value operand : op->getOperands())
     want(operand, isElementwise(originOf(operand).getDefiningOp())
                       ? maxGrowthOfPart
-                      : maxGrowth);
+                      : most);
 }
 
 void Chooser::collect() {
@@ -285,7 +296,7 @@ void Chooser::run() {
     if (!fixed.contains(&op))
       for (Value operand : op.getOperands())
         if (isFixed(operand))
-          want(operand);
+          want(operand, most);
   collect();
 }
 
@@ -410,10 +421,9 @@ void Prepare::move(Preparation &to, const Chooser &chooser) {
 void Prepare::runOnOperation() {
   PlanOp plan = getOperation();
   sharding::Mesh mesh = plan.getMesh();
-  // Weights that change are prepared for nothing.
-  if (plan.walk([](StoreOp) { return WalkResult::interrupt(); })
-          .wasInterrupted())
-    return;
+  llvm::DenseSet<StringAttr> changing;
+  plan.walk(
+      [&](StoreOp store) { changing.insert(store.getStateAttr().getAttr()); });
   for (Operation &op : plan.getBody().front())
     if (auto name = SymbolTable::getSymbolName(&op))
       taken.insert(name.getValue());
@@ -422,7 +432,7 @@ void Prepare::runOnOperation() {
   for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
     for (StageOp stage : program.getBody().getOps<StageOp>()) {
       Chooser &chooser =
-          stages.emplace_back(stage, Chooser(stage, mesh)).second;
+          stages.emplace_back(stage, Chooser(stage, mesh, changing)).second;
       chooser.run();
       any |= !chooser.chosen.empty();
     }

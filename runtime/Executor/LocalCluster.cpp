@@ -5,6 +5,7 @@
 
 #include "CheckMemory.h"
 #include "PreparedExchanges.h"
+#include "StoredStates.h"
 #include "Watchdog.h"
 
 #include "ax/Runtime/Agreement.h"
@@ -68,6 +69,8 @@ llvm::Error LocalCluster::prepare() {
       openHostStates(program, options.dataFolder);
   if (!states)
     return states.takeError();
+  if (options.prepared && options.othersTakePrepared)
+    options.prepared = options.prepared->share();
   shared->states = std::make_unique<StateStore>(program, std::move(*states),
                                                 options.prepared);
   int32_t numThreads = 0;

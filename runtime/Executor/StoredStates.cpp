@@ -20,6 +20,13 @@ std::shared_ptr<const DeviceMemory> StoredStates::find(const Key &key) const {
   return found == parts.end() ? nullptr : found->second.memory;
 }
 
+std::shared_ptr<StoredStates> StoredStates::share() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto same = std::make_shared<StoredStates>();
+  same->parts = parts;
+  return same;
+}
+
 void StoredStates::release(const Key &key) {
   std::lock_guard<std::mutex> lock(mutex);
   auto found = parts.find(key);

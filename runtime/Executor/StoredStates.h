@@ -29,6 +29,8 @@ public:
   void add(const Key &key, std::shared_ptr<const DeviceMemory> memory);
   /// Null when there is none.
   std::shared_ptr<const DeviceMemory> find(const Key &key) const;
+  /// The same parts: they are freed when both need them no longer.
+  std::shared_ptr<StoredStates> share() const;
   /// A rank needs it no longer: when none of them does, it is freed.
   void release(const Key &key);
 

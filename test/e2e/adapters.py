@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Adapters (LoRA) are trained beside weights of four bits, which stay so: with the
-losses of floats of the same values, in less memory than these take."""
+"""Adapters (LoRA) are trained beside weights of four bits, which stay so, with the
+losses of floats of the same values, in less memory than these take; and beside weights
+in bf16."""
 import re
 from pathlib import Path
 
@@ -13,15 +14,16 @@ from cases import Failed, run, scratch, tool
 LAYOUTS = [], ["--tp=2"], ["--dp=2"], ["--tp=2", "--micro-batches=2"]
 
 
-def trained(folder, bits, *flags):
+def trained(folder, bits, *flags, evaluate=False):
     """The losses of some steps, and the summary of the plan."""
     model, plan, log = (folder / name for name in ("m.onnx", "p.mlir", "log"))
     save(model, bits)
     done = run(tool("axopt"), model, "--train", "--loss=mse(y,target)",
                "--optimizer=sgd(lr=20)", "--frozen=*.w", *flags, "-o", plan)
     log.unlink(missing_ok=True)
-    run(tool("axrun"), plan, "--data", folder / "data.npz", f"--steps={STEPS}",
-        "--no-shuffle", "--log", log)
+    data = folder / "data.npz"
+    run(tool("axrun"), plan, "--data", data, f"--steps={STEPS}", "--no-shuffle",
+        "--log", log, *["--eval", data] * evaluate)
     return losses(log), done.stdout + done.stderr
 
 
@@ -44,5 +46,25 @@ def agrees():
             raise Failed(f"nothing is learnt: {wanted}")
 
 
+def inBf16():
+    """Frozen weights are rounded at load, and held so: as near to f32 as bf16 is, with
+    evaluations by the same weights, on every layout."""
+    with scratch() as folder:
+        folder = Path(folder)
+        np.savez(folder / "data.npz", **samples())
+        near, summary = trained(folder, False)
+        (whole,) = re.findall(r"weights ([\d.]+) MiB of", summary.partition("@eval")[0])
+        wanted, summary = trained(folder, False, "--precision=bf16")
+        close(wanted, near, 2e-2, "bf16")
+        (half,) = re.findall(r"weights ([\d.]+) MiB of", summary.partition("@eval")[0])
+        if not float(half) <= 0.55 * float(whole) or "prepared states" not in summary:
+            raise Failed(f"weights of {half} MiB, of {whole}:\n{summary}")
+        for flags in [*LAYOUTS, ["--pp=2", "--micro-batches=2"]]:
+            got, _ = trained(folder, False, "--precision=bf16", *flags,
+                             evaluate=True)
+            close(got, wanted, 1e-3, flags)
+
+
 def cases(every):
     yield "beside four bits", agrees
+    yield "in bf16", inBf16

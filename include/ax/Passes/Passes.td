@@ -390,10 +390,11 @@ def OutlineStages : Pass<"ax-outline-stages", "::ax::PlanOp"> {
 def Prepare : Pass<"ax-prepare", "::ax::PlanOp"> {
   let summary = "What depends on weights alone is computed once, at load";
   let description = [{
-    Of a plan that does not train: in each stage, operations on states and
-    constants move to the program `@prepare`, which runs once when the states are
-    loaded; what the stage takes of them becomes prepared states, in the layout
-    that they have.
+    In each stage, operations on states and constants move to the program
+    `@prepare`, which runs once when the states are loaded; what the stage takes of
+    them becomes prepared states, in the layout that they have. States that a program
+    stores change, and nothing is prepared of them; nor, in a plan with such states,
+    what takes more memory than what it is made of.
 
     A value is prepared if it has at most four times the bytes of the states and
     constants that it is made of (f32 of 8-bit integers), or at most 1 MiB; else

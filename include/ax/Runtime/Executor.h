@@ -63,6 +63,8 @@ struct ExecutorOptions {
   const Executor *owner = nullptr;
   /// The values of prepared states.
   std::shared_ptr<StoredStates> prepared;
+  /// Others take them, too: they stay when this one has what it needs.
+  bool othersTakePrepared = false;
   /// The processes that run the program, each its own ranks; null: this one
   /// runs all.
   std::shared_ptr<World> world = nullptr;

@@ -24,7 +24,7 @@
 // UNMADE: 'ax.state' op is prepared, but @prepare does not store it
 // WEIGHT: 'ax.store' op stores @{{[wp]}}, which is not prepared
 // MAIN: 'ax.store' op stores @p, which only @prepare does
-// CHANGES: 'ax.store' op stores @w in a plan that prepares states once, which would be of the old one
+// CHANGES: 'ax.store' op stores @w, of which others are prepared once, which would be of the old one
 // EARLY: 'ax.load' op loads @p, which is still to be prepared
 // INPUT: 'ax.program' op is run when the plan is loaded: it takes and gives nothing
 // VERSION: 'ax.state' op is prepared, which version 1 does not know

@@ -87,7 +87,7 @@ ax.plan @quantized version 1 {
 
 // -----
 
-// Nothing of a plan that trains.
+// Nothing of weights that train.
 
 // CHECK-LABEL: ax.plan @trains version 1
 // CHECK-NOT: prepare
@@ -191,5 +191,46 @@ ax.plan @shared version 1 {
       ax.yield %y : tensor<4x8xf32>
     }
     ax.return %s : tensor<4x8xf32>
+  }
+}
+
+// -----
+
+// In a plan that trains, what is made of states that stay is prepared, and nothing
+// that is made of one that changes, or takes more memory.
+
+// CHECK-LABEL: ax.plan @training version 2
+// CHECK: ax.state @frozen.prepared : tensor<4xbf16>
+// CHECK-NOT: prepared :
+// CHECK: ax.program @main
+// CHECK: ax.load @frozen.prepared
+// CHECK: ax.load @trained
+// CHECK-COUNT-3: ax.cast
+// CHECK: ax.program @prepare() {
+// CHECK: ax.load @frozen :
+// CHECK-NEXT: ax.cast
+// CHECK-NEXT: ax.store @frozen.prepared
+// CHECK-NEXT: ax.yield
+ax.plan @training version 1 {
+  ax.mesh [pipe = 1] in time [micro = 1]
+  ax.state @frozen : tensor<4xf32> stages [0] from "f" offset 0 length 16
+  ax.state @bytes : tensor<4xi8> stages [0] from "f" offset 32 length 4
+  ax.state @trained : tensor<4xf32> stages [0] from "f" offset 16 length 16 {trainable}
+  ax.program @main(%x: tensor<4xbf16>) -> (tensor<4xbf16>) {
+    %s = ax.stage @stage0 on 0 (%a = %x : tensor<4xbf16>) -> (tensor<4xbf16>) {
+      %w = ax.load @frozen : tensor<4xf32>
+      %t = ax.cast %w : tensor<4xf32> -> tensor<4xbf16>
+      %y = ax.binary add %a, %t : tensor<4xbf16>, tensor<4xbf16> -> tensor<4xbf16>
+      %v = ax.load @trained : tensor<4xf32>
+      %u = ax.cast %v : tensor<4xf32> -> tensor<4xbf16>
+      %z = ax.binary mul %y, %u : tensor<4xbf16>, tensor<4xbf16> -> tensor<4xbf16>
+      %i = ax.load @bytes : tensor<4xi8>
+      %j = ax.cast %i : tensor<4xi8> -> tensor<4xbf16>
+      %k = ax.binary mul %z, %j : tensor<4xbf16>, tensor<4xbf16> -> tensor<4xbf16>
+      %n = ax.cast %k : tensor<4xbf16> -> tensor<4xf32>
+      ax.store @trained, %n : tensor<4xf32>
+      ax.yield %z : tensor<4xbf16>
+    }
+    ax.return %s : tensor<4xbf16>
   }
 }
