@@ -50,8 +50,7 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
     // Behind a product that is padded there is a slice, and no epilogue.
     passes.push_back(createPadProducts());
   }
-  if (gpu)
-    passes.push_back(createNarrowEpilogues());
+  passes.push_back(createNarrowEpilogues({gpu}));
   passes.push_back(createSkipWidening());
   passes.push_back(createJoinEpilogues({gpu}));
   if (gpu) {

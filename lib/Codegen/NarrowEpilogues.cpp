@@ -18,8 +18,12 @@
 // reads the sum in f32 where there is such an activation, and is rounded for
 // its own products.
 //
+// On a processor, attention is of f32: what no kernel reads is f32 from the
+// product on, with the bias as its epilogue.
+//
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
+#include "Library.h"
 #include "MergeEqual.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/OpTraits.h"
@@ -121,10 +125,21 @@ private:
   llvm::SmallDenseSet<Operation *> seen;
 };
 
+/// Whether libraries alone read it.
+bool isForLibraries(Value value) {
+  return !value.use_empty() &&
+         llvm::all_of(value.getUsers(), [](Operation *user) {
+           return isView(user) ? isForLibraries(user->getResult(0))
+                               : isLibraryOp(user);
+         });
+}
+
 struct NarrowEpiloguesPass
     : codegen::impl::NarrowEpiloguesBase<NarrowEpiloguesPass> {
+  using NarrowEpiloguesBase::NarrowEpiloguesBase;
+
   void runOnOperation() override {
-    forEachStage(getOperation(), [](LocalStageOp stage) {
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
       // Who computes again has a cast of its own.
       mergeEqual(stage);
       for (auto linear : stage.getBlock().getOps<LinearOp>())
@@ -134,13 +149,18 @@ struct NarrowEpiloguesPass
     });
   }
 
-  static void narrow(LinearOp linear) {
+  void narrow(LinearOp linear) const {
     auto widened = onlyReader<CastOp>(linear.getResult());
     if (!widened || !elementType(widened.getResult()).isF32())
       return;
     Value wide = widened.getResult();
     Readers readers(elementType(linear.getResult()));
     SmallVector<BinaryOp> sums = findSums(wide);
+    if (!gpu && isForLibraries(sums.size() == 1 ? sums.front() : wide)) {
+      linear.getResult().setType(tensorType(wide));
+      widened.replaceAllUsesWith(linear.getResult());
+      return;
+    }
     if (!sums.empty() && readers.areRounding(sums))
       wide = addNarrow(linear, sums, biasOf(sums.front(), wide));
     narrowActivations(wide, readers);

@@ -62,17 +62,17 @@ Operation *Epilogue::getPlace() const { return residual ? residual : bias; }
 
 static bool isActivation(UnaryOp op) { return ax::isActivation(op.getKind()); }
 
-/// What no library does: more than a bias behind a transposed convolution, and
-/// anything with a sum in f32, which is for others to round.
+/// What no library does: more than a bias behind a transposed convolution.
 static bool isBeyondAll(const Epilogue &epilogue) {
+  return isa<ConvTransposeOp>(epilogue.product) &&
+         (epilogue.activation || epilogue.residual || epilogue.last);
+}
+
+/// Whether it is of a sum in f32 that others round.
+static bool isWide(const Epilogue &epilogue) {
   Operation *product = epilogue.product;
-  if (isa<ConvTransposeOp>(product) &&
-      (epilogue.activation || epilogue.residual || epilogue.last))
-    return true;
-  auto elementOf = [](Value value) {
-    return tensorType(value).getElementType();
-  };
-  return elementOf(product->getOperand(0)) != elementOf(product->getResult(0));
+  return elementType(product->getOperand(0)) !=
+         elementType(product->getResult(0));
 }
 
 namespace {
@@ -83,6 +83,10 @@ public:
     if (isBeyondAll(epilogue))
       return false;
     Operation *product = epilogue.product;
+    if (isWide(epilogue))
+      return isa<LinearOp>(product) && !epilogue.activation &&
+             !epilogue.residual && !epilogue.last &&
+             isNarrowFloat(elementType(product->getOperand(0)));
     if (epilogue.last &&
         (!isa<ConvOp>(product) || !epilogue.residual || epilogue.activation))
       return false;
@@ -95,7 +99,7 @@ class GpuLibrary : public Library {
 public:
   bool supports(const Epilogue &epilogue) const override {
     // cuDNN convolves, and no more.
-    if (isBeyondAll(epilogue) || epilogue.last ||
+    if (isBeyondAll(epilogue) || isWide(epilogue) || epilogue.last ||
         isa<ConvOp, ConvTransposeOp>(epilogue.product))
       return false;
     if (!epilogue.activation)

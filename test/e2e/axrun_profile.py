@@ -208,7 +208,7 @@ def onGpu():
         np.savez(f"{folder}/data.npz", **part("train", slice(0, 100)))
         made = compiled(folder, "--precision=bf16")
         done = axrun(made, "--data", f"{folder}/data.npz", "--steps=2",
-                     "--profile", "--quiet", "--json", f"{folder}/report.json",
+                     "--profile=100", "--quiet", "--json", f"{folder}/report.json",
                      env=CUDA)
         report = json.loads(Path(f"{folder}/report.json").read_text())
         rates = report["device_rates"]["flops_per_second"]

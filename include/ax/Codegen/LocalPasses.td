@@ -130,14 +130,16 @@ def ComposeTopK : Pass<"axl-compose-top-k"> {
 def NarrowEpilogues : Pass<"axl-narrow-epilogues"> {
   let summary = "What stands behind a product of 16 bits is done in its type";
   let description = [{
-    For GPUs, where mixed precision widens what a Linear gives, adds a bias in f32
-    and rounds that, or the activation of it, for the next product. Where all readers
+    Mixed precision widens what a Linear gives, adds a bias in f32 and rounds that, or
+    the activation of it, for the next product. Where all readers
     round what they make of the sum, it is of a bias that is rounded, and it and the
     activation are made in the product's type: so as the product's epilogue, which
     has f32 until it writes, as in PyTorch's mixed precision. Gradients of such an
-    activation read the sum widened. Sums that are read in f32 stay. Equal operations
-    are done once before.
+    activation read the sum widened. Sums that are read in f32 stay; on processors those that
+    attention reads are f32 from the product on. Equal operations are done once
+    before.
   }];
+  let options = [Option<"gpu", "gpu", "bool", "false", "Attention is narrow, too">];
 }
 
 def SkipWidening : Pass<"axl-skip-widening"> {

@@ -156,3 +156,22 @@ axl.stage @activated(%x: tensor<4xf32>, %w: tensor<4x8xf32>, %v: tensor<4x8xf32>
   %3 = ax.binary add %1, %2 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
   axl.yield %3 : tensor<8xf32>
 }
+
+// A sum in f32 of products of bf16 takes a bias in f32, and no more.
+// CHECK: axl.stage @wide
+// CHECK: axl.library
+// CHECK: ax.linear {{.*}} -> tensor<4x8xf32>
+// CHECK-NEXT: ax.binary add
+// CHECK-NEXT: axl.yield
+// CHECK: ax.unary relu
+// CHECK: ax.linear {{.*}} -> tensor<4x8xf32>
+// CHECK-NEXT: ax.binary add {{.*}} tensor<4x8xf32>, tensor<4x8xf32>
+// CHECK-NEXT: axl.yield
+axl.stage @wide(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %b: tensor<8xf32>, %r: tensor<4x8xf32>) {
+  %0 = ax.linear %x, %w : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xf32>
+  %1 = ax.binary add %0, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %2 = ax.unary relu %1 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %3 = ax.linear %x, %w {transpose_w} : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xf32>
+  %4 = ax.binary add %3, %r : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %2, %4 : tensor<4x8xf32>, tensor<4x8xf32>
+}

@@ -1,5 +1,6 @@
-// RUN: axopt-opt %s --axl-narrow-epilogues | FileCheck %s
-// RUN: axopt-opt %s --axl-narrow-epilogues --axl-join-epilogues="gpu=true" | FileCheck %s --check-prefix=JOINED
+// RUN: axopt-opt %s --axl-narrow-epilogues=gpu=true | FileCheck %s
+// RUN: axopt-opt %s --axl-narrow-epilogues | FileCheck %s --check-prefix=CPU
+// RUN: axopt-opt %s --axl-narrow-epilogues=gpu=true --axl-join-epilogues="gpu=true" | FileCheck %s --check-prefix=JOINED
 
 // Mixed precision: what multiplies is bf16, what adds is f32.
 // CHECK-LABEL: axl.stage @layer
@@ -143,4 +144,31 @@ axl.stage @others(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %b: tensor<8xf32>,
   %7 = ax.cast %6 : tensor<4x8xbf16> -> tensor<4x8xf32>
   %8 = ax.binary mul %7, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
   axl.yield %2, %5, %8 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// What attention reads is f32 on processors, with or without a bias, through views;
+// not what a kernel reads, too.
+// CPU-LABEL: axl.stage @attention
+// CPU: %[[Q:.*]] = ax.linear {{.*}} -> tensor<4x8xf32>
+// CPU-NEXT: ax.binary add %[[Q]], %{{.*}} : tensor<4x8xf32>
+// CPU: %[[K:.*]] = ax.linear {{.*}} -> tensor<4x8xf32>
+// CPU-NEXT: ax.reshape %[[K]]
+// CPU: ax.linear {{.*}} -> tensor<4x8xbf16>
+// CHECK-LABEL: axl.stage @attention
+// CHECK-COUNT-3: ax.linear {{.*}} -> tensor<4x8xbf16>
+axl.stage @attention(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %b: tensor<8xf32>) {
+  %0 = ax.linear %x, %w : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %1 = ax.cast %0 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %2 = ax.binary add %1, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %q = ax.reshape %2 : tensor<4x8xf32> -> tensor<1x1x4x8xf32>
+  %3 = ax.linear %x, %w {transpose_w} : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %4 = ax.cast %3 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %k = ax.reshape %4 : tensor<4x8xf32> -> tensor<1x1x4x8xf32>
+  %y = ax.unary neg %x : tensor<4x8xbf16> -> tensor<4x8xbf16>
+  %5 = ax.linear %y, %w : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %6 = ax.cast %5 : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %v = ax.reshape %6 : tensor<4x8xf32> -> tensor<1x1x4x8xf32>
+  %n = ax.unary neg %6 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %a = ax.attention %q, %k, %v scale 1.0 : tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32> -> tensor<1x1x4x8xf32>
+  axl.yield %a, %n : tensor<1x1x4x8xf32>, tensor<4x8xf32>
 }
