@@ -9,9 +9,11 @@
 //
 // Neither reads the other, but both read dy and gate, so that one kernel has
 // less to read: five tensors instead of seven go to or from memory. The second
-// one comes to the first, where all that it reads is there already. What it
-// makes is in memory longer so, but what it alone reads is no longer: that is
-// to be as much.
+// one comes to the first, where all that it reads is there already. So what it
+// makes is in memory along with that, and with what the first makes, which may
+// be read for the last time before the second would have begun: that much more
+// a stage may need at most. It is to be little beside its arguments, such as
+// weights and an optimizer's state, which are there all the time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -79,40 +81,29 @@ std::optional<Work> workOf(FusionOp fusion) {
   return areAllSums ? std::optional(work) : std::nullopt;
 }
 
-/// Whether no other operation behind `place` than `reader` reads the value, or
-/// what shares its memory.
-bool endsWith(Value value, Operation *place, Operation *reader) {
-  // An argument's memory is the caller's.
-  if (isa<BlockArgument>(value))
-    return false;
-  Operation *source = value.getDefiningOp();
-  if (isViewOp(source))
-    return false;
-  return llvm::all_of(value.getUsers(), [&](Operation *user) {
-    return user == reader || (user->isBeforeInBlock(place) && !isViewOp(user));
-  });
+int64_t bytesOf(ValueRange values) {
+  int64_t bytes = 0;
+  for (Value value : values)
+    bytes += byteSizeOf(value);
+  return bytes;
 }
 
 bool mayJoin(FusionOp first, FusionOp second) {
   constexpr size_t mostBuffers = 16;
   // What is in a cache is read twice for nothing.
-  constexpr int64_t leastBytes = 1 << 20, few = 16;
+  constexpr int64_t leastBytes = 1 << 20, few = 64;
   llvm::SmallSetVector<Value, 16> buffers(first->operand_begin(),
                                           first->operand_end());
-  int64_t shared = 0, ending = 0, made = 0;
+  int64_t shared = 0;
   for (Value operand : second->getOperands()) {
     Operation *source = operand.getDefiningOp();
     if (source && !source->isBeforeInBlock(first))
       return false;
     if (!buffers.insert(operand))
       shared += byteSizeOf(operand);
-    if (endsWith(operand, first->getNextNode(), second))
-      ending += byteSizeOf(operand);
   }
-  for (Value result : second->getResults())
-    made += byteSizeOf(result);
-  bool isLittle = made <= ending || made * few <= shared;
-  return shared >= leastBytes && isLittle &&
+  int64_t kept = std::max(shared, bytesOf(first->getBlock()->getArguments()));
+  return shared >= leastBytes && few * bytesOf(second->getResults()) <= kept &&
          buffers.size() + first->getNumResults() + second->getNumResults() <=
              mostBuffers;
 }

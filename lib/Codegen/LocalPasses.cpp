@@ -36,8 +36,10 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   constexpr int64_t cacheBytes = 1 << 21, gpuCacheBytes = 1 << 25;
   if (float8)
     passes.push_back(createMultiplyFloat8());
-  if (!gpu)
+  if (!gpu) {
     passes.push_back(createRoundFloat8());
+    passes.push_back(createWidenConvolutions());
+  }
   passes.push_back(
       createComposeProducts({gpu ? gpuCacheBytes : cacheBytes, gpu}));
   if (gpu) {

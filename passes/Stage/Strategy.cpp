@@ -115,8 +115,16 @@ LLVM_YAML_IS_SEQUENCE_VECTOR(ax::ParameterGroup)
 LLVM_YAML_IS_SEQUENCE_VECTOR(ax::FrozenRows)
 
 namespace {
-/// Of a value that has `parse` and `toText`. The context of reading is a string
-/// that has room for what is wrong.
+/// The context of reading.
+struct Reading {
+  /// Has room for what is wrong.
+  std::string fault;
+  /// The strategy's, while what trains is read, and whether it was there.
+  ax::Precision *precision = nullptr;
+  bool hasPrecision = false;
+};
+
+/// Of a value that has `parse` and `toText`.
 template <typename T>
 struct TextTraits {
   static void output(const T &value, void *, llvm::raw_ostream &os) {
@@ -125,7 +133,7 @@ struct TextTraits {
   static llvm::StringRef input(llvm::StringRef text, void *context, T &value) {
     llvm::Expected<T> parsed = T::parse(text);
     if (!parsed)
-      return *static_cast<std::string *>(context) =
+      return static_cast<Reading *>(context)->fault =
                  describeError(parsed.takeError()).message;
     value = std::move(*parsed);
     return "";
@@ -192,12 +200,12 @@ struct MappingTraits<ax::Training> {
         io.setError("'checkpoint' is another name of 'recompute'");
       mapText(io, "checkpoint", t.recompute);
     }
-    // As files of other versions have it, which is what the context is for.
-    if (auto *precision = static_cast<ax::Precision *>(io.getContext())) {
-      if (llvm::is_contained(io.keys(), "precision") &&
-          precision->type != ax::Precision::FP32)
+    // As files of other versions have it.
+    if (!io.outputting()) {
+      auto *reading = static_cast<Reading *>(io.getContext());
+      if (reading->hasPrecision && llvm::is_contained(io.keys(), "precision"))
         io.setError("'precision' is given twice");
-      mapText(io, "precision", *precision);
+      mapText(io, "precision", *reading->precision);
     }
     mapText(io, "batchnorm", t.batchNorm);
     mapText(io, "dropout", t.dropout);
@@ -222,9 +230,13 @@ struct MappingTraits<ax::Strategy> {
     io.mapOptional("virtual-stages", s.virtualStages);
     io.mapOptional("shard", s.shard);
     io.mapOptional("cut", s.cuts);
+    // A key that was asked for is there.
+    if (!io.outputting()) {
+      auto *reading = static_cast<Reading *>(io.getContext());
+      reading->precision = &s.precision;
+      reading->hasPrecision = llvm::is_contained(io.keys(), "precision");
+    }
     mapText(io, "precision", s.precision);
-    if (!io.outputting())
-      io.setContext(&s.precision);
     io.mapOptional("train", s.training);
   }
 };
@@ -297,8 +309,8 @@ llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
       to += (" in '" + diagnostic.getLineContents().trim() + "'").str();
   };
   Strategy strategy;
-  std::string fault;
-  llvm::yaml::Input input(text, &fault, collect, &message);
+  Reading reading;
+  llvm::yaml::Input input(text, &reading, collect, &message);
   input >> strategy;
   if (input.error())
     return usage(fileName + ":" + message);

@@ -9,8 +9,6 @@
 #include "ax/Dialect/StageAndAction.h"
 #include "ax/Passes/Passes.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 namespace ax {
 #define GEN_PASS_DEF_SETPRECISION
 #include "ax/Passes/Passes.h.inc"
@@ -27,20 +25,29 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
   void runOnOperation() final {
     if (type.type == Precision::FP32)
       return;
+    bool isAny = false;
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
       for (Operation &op :
            llvm::make_early_inc_range(program.getBody().front()))
         if (op.getNumResults() > 0 && elementType(op.getResult(0)).isF32()) {
           if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp,
                   ConvWeightGradientOp>(op) &&
-              !hasFloat8(&op) && !isDilatedByChannel(&op))
+              !hasFloat8(&op))
             narrow(&op);
           // Their operands stay: a mask of large numbers would be lost.
           else if (auto attention = dyn_cast<AttentionOp>(op))
             attention.setProductType(getNarrow());
           else if (auto attention = dyn_cast<AttentionGradientOp>(op))
             attention.setProductType(getNarrow());
+          else
+            continue;
+          isAny = true;
         }
+    if (!isAny && type.type != Precision::FP8)
+      getOperation().emitWarning()
+          << "--precision=" << type.toText()
+          << " changes nothing: the model has no Linear, product, convolution "
+             "or attention of f32";
   }
 
   Type getNarrow() {
@@ -52,20 +59,6 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
   /// ax-set-float8 has rounded its factors.
   static bool hasFloat8(Operation *op) {
     return isFloat8(elementType(op->getOperand(0)));
-  }
-
-  /// A convolution of each channel by itself, with dilations: there is hardly a
-  /// product to gain by, and oneDNN takes 100 times as long in sixteen bits.
-  static bool isDilatedByChannel(Operation *op) {
-    auto isSo = [](auto conv) {
-      return conv.getGroups() == shapeOf(conv->getOperand(0))[1] &&
-             conv.getGroups() > 1 &&
-             llvm::any_of(conv.getDilations(),
-                          [](int64_t dilation) { return dilation > 1; });
-    };
-    return TypeSwitch<Operation *, bool>(op)
-        .Case<ConvOp, ConvTransposeOp, ConvWeightGradientOp>(isSo)
-        .Default(false);
   }
 
   static Value castTo(OpBuilder &builder, Value value, Type element) {

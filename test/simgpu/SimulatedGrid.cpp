@@ -77,9 +77,17 @@ int drawnBy(float x) {
   return static_cast<int>((bits * 2654435761U >> 16) % 3) - 1;
 }
 
-/// ex2.approx.ftz: within 2 units of the last place.
+/// ex2.approx.ftz: within 2 units of the last place, so what is nearest to a
+/// number that is one and a half beside the power.
 float powerOf2(float x) {
-  return besideBy(drawnBy(x), flushed(std::exp2(flushed(x))));
+  float nearest = flushed(std::exp2(flushed(x)));
+  int exponent;
+  if (!std::isnormal(nearest) ||
+      std::fabs(std::frexp(nearest, &exponent)) == 0.5)
+    return nearest;
+  double unit = std::ldexp(1.0, exponent - 24);
+  return flushed(static_cast<float>(std::exp2(static_cast<double>(x)) +
+                                    1.5 * unit * drawnBy(x)));
 }
 
 /// rcp.approx.ftz: within one, so the number on the other side of 1 / x.

@@ -150,6 +150,14 @@ def SkipWidening : Pass<"axl-skip-widening"> {
   }];
 }
 
+def WidenConvolutions : Pass<"axl-widen-convolutions"> {
+  let summary = "Convolutions of each channel by itself are of f32";
+  let description = [{
+    For processors, where those of bf16 with dilations, and all of f16, take up to
+    hundreds of times as long as in f32. Results are rounded as before.
+  }];
+}
+
 def NarrowConvolutions : Pass<"axl-narrow-convolutions"> {
   let summary = "Convolutions of 16 bits give 16 bits";
   let description = [{
@@ -328,7 +336,8 @@ def Fuse : Pass<"axl-fuse"> {
     libraries, collectives), constants in memory, and views that strides express.
     For a GPU, small kernels that compute the same of other operands become one of
     up to eight, unless a result is needed before the last of them; and two that read
-    the same large tensors element by element, or sum the same columns, become one.
+    the same large tensors element by element, or sum them along the same dimensions,
+    become one, where what the second makes is little beside the stage's arguments.
   }];
   let options = [
     Option<"separately", "separately", "bool", "false",

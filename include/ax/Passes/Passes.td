@@ -255,8 +255,7 @@ def SetPrecision : Pass<"ax-set-precision", "::ax::PlanOp"> {
     are rounded, their results widened again; all else, and so every sum with a
     bias, every norm, softmax and loss, stays in f32, as do weights, gradients'
     sums and the optimizer. With `fp8`, what ax-set-float8 has left is bf16.
-    Convolutions of each channel by itself, with dilations, stay f32: libraries have
-    no fast ones of narrower types. Of a plan that does not train, weights are
+    Of a plan that does not train, weights are
     rounded at load (ax-prepare).
   }];
   let options = [

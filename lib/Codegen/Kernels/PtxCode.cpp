@@ -115,14 +115,6 @@ static void callSimulated(llvm::Module &code) {
             rounding->getIntrinsicID() == llvm::Intrinsic::nvvm_ff_to_e5m2x2_rn
                 ? "simgpu_e5m2x2"
                 : "simgpu_e4m3x2");
-  for (llvm::Function *rounding : findFloat8(code)) {
-    bool isE5M2 =
-        rounding->getIntrinsicID() == llvm::Intrinsic::nvvm_ff_to_e5m2x2_rn;
-    rounding->replaceAllUsesWith(
-        code.getOrInsertFunction(isE5M2 ? "simgpu_e5m2x2" : "simgpu_e4m3x2",
-                                 rounding->getFunctionType())
-            .getCallee());
-  }
   for (auto [intrinsic, name] : names)
     replace(llvm::Intrinsic::getDeclarationIfExists(&code, intrinsic), name);
 }

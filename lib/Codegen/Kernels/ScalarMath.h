@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In f32: branch-free arithmetic that loops of it vectorise, or the C library's
-// function; within 4 ulp, on a GPU 6, NaN, infinities, signs of zeros and
+// function; within 4 ulp, on a GPU 8, NaN, infinities, signs of zeros and
 // subnormal numbers as in C. In f64: the C library.
 //
 //===----------------------------------------------------------------------===//

@@ -34,15 +34,18 @@ SIMNCCL_ENTRY ncclResult_t ncclMemAlloc(void **address, size_t size) {
 SIMNCCL_ENTRY ncclResult_t ncclMemFree(void *address) {
   if (ncclResult_t result = enter("ncclMemFree"))
     return result;
+  bool wasThere = false, isKnown = false;
   {
     std::lock_guard<std::mutex> lock(globalMutex());
-    if (!buffers().erase(numberOf(address)))
-      return refuse(ncclInvalidArgument, "ncclMemAlloc did not give it");
+    wasThere = buffers().erase(numberOf(address)) > 0;
     for (const auto &[handle, comm] : comms())
       for (const auto &[known, memory] : comm->registered)
-        if (memory == numberOf(address))
-          return refuse(ncclInvalidUsage, "a communicator knows it still");
+        isKnown |= memory == numberOf(address);
   }
+  if (!wasThere)
+    return refuse(ncclInvalidArgument, "ncclMemAlloc did not give it");
+  if (isKnown)
+    return refuse(ncclInvalidUsage, "a communicator knows it still");
   static auto *free =
       simgpu::findDriverFunction<decltype(cuMemFree)>("cuMemFree_v2");
   return free(numberOf(address)) ? ncclUnhandledCudaError : ncclSuccess;
@@ -57,10 +60,12 @@ SIMNCCL_ENTRY ncclResult_t ncclCommRegister(const ncclComm_t handle,
   std::shared_ptr<Comm> comm = findComm(handle);
   if (!comm)
     return refuse(ncclInvalidArgument, "there is no such communicator");
-  std::lock_guard<std::mutex> lock(globalMutex());
+  std::unique_lock<std::mutex> lock(globalMutex());
   auto buffer = buffers().find(numberOf(address));
-  if (buffer == buffers().end() || size > buffer->second)
+  if (buffer == buffers().end() || size > buffer->second) {
+    lock.unlock();
     return refuse(ncclInvalidArgument, "it is not in memory of ncclMemAlloc");
+  }
   comm->registered[++comm->numRegistered] = buffer->first;
   *known = reinterpret_cast<void *>(comm->numRegistered);
   return ncclSuccess;
@@ -73,8 +78,9 @@ SIMNCCL_ENTRY ncclResult_t ncclCommDeregister(const ncclComm_t handle,
   std::shared_ptr<Comm> comm = findComm(handle);
   if (!comm)
     return refuse(ncclInvalidArgument, "there is no such communicator");
-  std::lock_guard<std::mutex> lock(globalMutex());
-  if (!comm->registered.erase(numberOf(known)))
-    return refuse(ncclInvalidUsage, "it gave no such handle");
-  return ncclSuccess;
+  std::unique_lock<std::mutex> lock(globalMutex());
+  bool wasKnown = comm->registered.erase(numberOf(known)) > 0;
+  lock.unlock();
+  return wasKnown ? ncclSuccess
+                  : refuse(ncclInvalidUsage, "it gave no such handle");
 }

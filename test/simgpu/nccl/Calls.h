@@ -16,6 +16,8 @@ inline ncclResult_t enter(const char *call, uint64_t *context = nullptr) {
       simgpu::enterLibraryCall(call, ncclSystemError, context));
 }
 
+/// Not while globalMutex() is held: the driver asks streams for what they have
+/// to do, which take it, under a mutex of its own that this wants.
 inline ncclResult_t refuse(ncclResult_t result, const std::string &why) {
   simgpu::refuseLibraryCall(why);
   return result;

@@ -45,15 +45,17 @@ uint64_t numberOf(const void *address) {
 /// How long a rank waits for others that make communicators with it.
 constexpr std::chrono::seconds joinPatience(20);
 
+bool isAborted(const Comm &comm) {
+  std::lock_guard<std::mutex> lock(globalMutex());
+  return *comm.isAborted;
+}
+
 template <typename Condition>
 ncclResult_t await(const Comm &comm, Condition areThere, const char *why) {
   auto begin = std::chrono::steady_clock::now();
   while (!areThere()) {
-    {
-      std::lock_guard<std::mutex> lock(globalMutex());
-      if (*comm.isAborted)
-        return refuse(ncclInternalError, "the communicator was aborted");
-    }
+    if (isAborted(comm))
+      return refuse(ncclInternalError, "the communicator was aborted");
     if (std::chrono::steady_clock::now() - begin > joinPatience)
       return refuse(ncclSystemError, why);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -3,7 +3,8 @@
 // RUN: axopt-opt %s --axl-fuse="gpu=true separately=true" --split-input-file | FileCheck %s --check-prefix=CPU
 
 // Both gradients of silu(gate) * up read what comes back, and the gate: one kernel
-// makes them, before the first is needed.
+// makes them, before the first is needed. What that takes more is little beside the
+// weights.
 // CHECK-LABEL: axl.stage @gated
 // CHECK: %[[D:.*]] = ax.linear %arg0
 // CHECK: %[[R:.*]]:2 = axl.fusion
@@ -12,7 +13,7 @@
 // CHECK-NOT: axl.fusion
 // CPU-LABEL: axl.stage @gated
 // CPU-COUNT-2: = axl.fusion
-axl.stage @gated(%y: tensor<1024x1024xbf16>, %w: tensor<1024x1024xbf16>, %x: tensor<1024x1024xbf16>) {
+axl.stage @gated(%y: tensor<1024x1024xbf16>, %w: tensor<1024x1024xbf16>, %x: tensor<1024x1024xbf16>, %weights: tensor<64x1024x1024xbf16>) {
   %gate = ax.linear %x, %w : tensor<1024x1024xbf16>, tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
   %up = ax.linear %gate, %w : tensor<1024x1024xbf16>, tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
   %dy = ax.linear %y, %w : tensor<1024x1024xbf16>, tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
@@ -29,7 +30,7 @@ axl.stage @gated(%y: tensor<1024x1024xbf16>, %w: tensor<1024x1024xbf16>, %x: ten
 // -----
 
 // Not where the second reads what is made behind the first; not where what it makes
-// would be in memory longer than what it reads; not of little; and not what is
+// would be much beside what is there all the time; not of little; and not what is
 // returned, which may be an update that writes over a state.
 // CHECK-LABEL: axl.stage @behind
 // CHECK-COUNT-2: = axl.fusion
@@ -39,7 +40,7 @@ axl.stage @gated(%y: tensor<1024x1024xbf16>, %w: tensor<1024x1024xbf16>, %x: ten
 // CHECK-COUNT-2: = axl.fusion
 // CHECK-LABEL: axl.stage @returned
 // CHECK-COUNT-2: = axl.fusion
-axl.stage @behind(%y: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) {
+axl.stage @behind(%y: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>, %weights: tensor<64x1024x1024xf32>) {
   %a = ax.linear %y, %w : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
   %0 = ax.unary neg %a : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
   %1 = ax.linear %0, %w : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
@@ -47,14 +48,15 @@ axl.stage @behind(%y: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) {
   %3 = ax.linear %2, %w : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
   axl.yield %3 : tensor<1024x1024xf32>
 }
-axl.stage @longer(%y: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) {
-  %0 = ax.unary neg %y : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
-  %1 = ax.linear %0, %w : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
-  %2 = ax.unary abs %y : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
-  %3 = ax.linear %2, %w : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
-  axl.yield %1, %3 : tensor<1024x1024xf32>, tensor<1024x1024xf32>
+axl.stage @longer(%y: tensor<1024x1024xbf16>, %w: tensor<1024x1024xbf16>, %weights: tensor<32x1024x1024xbf16>) {
+  %a = ax.linear %y, %w : tensor<1024x1024xbf16>, tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
+  %0 = ax.unary neg %a : tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
+  %1 = ax.linear %0, %w : tensor<1024x1024xbf16>, tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
+  %2 = ax.unary abs %a : tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
+  %3 = ax.linear %2, %w : tensor<1024x1024xbf16>, tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
+  axl.yield %1, %3 : tensor<1024x1024xbf16>, tensor<1024x1024xbf16>
 }
-axl.stage @small(%y: tensor<64x64xf32>, %w: tensor<64x64xf32>) {
+axl.stage @small(%y: tensor<64x64xf32>, %w: tensor<64x64xf32>, %weights: tensor<64x1024x1024xf32>) {
   %a = ax.linear %y, %w : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
   %0 = ax.unary neg %a : tensor<64x64xf32> -> tensor<64x64xf32>
   %1 = ax.linear %0, %w : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
@@ -62,7 +64,7 @@ axl.stage @small(%y: tensor<64x64xf32>, %w: tensor<64x64xf32>) {
   %3 = ax.linear %2, %w : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
   axl.yield %1, %3 : tensor<64x64xf32>, tensor<64x64xf32>
 }
-axl.stage @returned(%y: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) {
+axl.stage @returned(%y: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>, %weights: tensor<64x1024x1024xf32>) {
   %a = ax.linear %y, %w : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
   %0 = ax.unary neg %a : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
   %1 = ax.linear %0, %w : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
@@ -72,8 +74,8 @@ axl.stage @returned(%y: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) {
 
 // -----
 
-// Sums of the same columns, which are little to keep, also where others read on what
-// they are of. Not sums of others, and not what is behind a sum.
+// Sums of the same rows or columns, which are little to keep, also where others read
+// on what they are of. Not sums of others.
 // CHECK-LABEL: axl.stage @sums
 // CHECK: %[[R:.*]]:2 = axl.fusion
 // CHECK-COUNT-2: ax.reduce
@@ -93,10 +95,9 @@ axl.stage @sums(%x: tensor<1024x1024xf32>, %y: tensor<1024x1024xf32>, %w: tensor
   axl.yield %1, %4, %5 : tensor<1x1024xf32>, tensor<1x1024xf32>, tensor<1024x1024xf32>
 }
 axl.stage @others(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) {
-  %0 = ax.reduce sum %x dims [0] keep_dims : tensor<1024x1024xf32> -> tensor<1x1024xf32>
-  %1 = ax.linear %0, %w : tensor<1x1024xf32>, tensor<1024x1024xf32> -> tensor<1x1024xf32>
+  %0 = ax.reduce sum %x dims [0] : tensor<1024x1024xf32> -> tensor<1024xf32>
+  %1 = ax.linear %0, %w : tensor<1024xf32>, tensor<1024x1024xf32> -> tensor<1024xf32>
   %2 = ax.reduce sum %x dims [1] : tensor<1024x1024xf32> -> tensor<1024xf32>
-  %3 = ax.reshape %2 : tensor<1024xf32> -> tensor<1x1024xf32>
-  %4 = ax.linear %3, %w : tensor<1x1024xf32>, tensor<1024x1024xf32> -> tensor<1x1024xf32>
-  axl.yield %1, %4 : tensor<1x1024xf32>, tensor<1x1024xf32>
+  %3 = ax.linear %2, %w {transpose_w} : tensor<1024xf32>, tensor<1024x1024xf32> -> tensor<1024xf32>
+  axl.yield %1, %3 : tensor<1024xf32>, tensor<1024xf32>
 }

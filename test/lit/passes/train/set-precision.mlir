@@ -50,14 +50,4 @@ ax.plan @p version 1 {
     %dw = ax.conv_weight_gradient %x, %y kernel [3, 3] strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : tensor<1x2x5x5xf32>, tensor<1x4x5x5xf32> -> tensor<4x2x3x3xf32>
     ax.return %dx, %dw : tensor<1x2x5x5xf32>, tensor<4x2x3x3xf32>
   }
-  // Each channel by itself, with dilations, stays; without, it does not.
-  // CHECK-LABEL: ax.program @channels
-  // CHECK: ax.conv {{.*}} dilations [2, 2] {{.*}} -> tensor<1x2x3x3xf32>
-  // CHECK: ax.conv {{.*}} dilations [1, 1] {{.*}} -> tensor<1x2x3x3xbf16>
-  ax.program @channels(%x: tensor<1x2x5x5xf32> {ax.name = "x"}, %w: tensor<2x1x2x2xf32> {ax.name = "w"}, %v: tensor<2x1x3x3xf32> {ax.name = "v"}) -> (
-      tensor<1x2x3x3xf32> {ax.name = "y"}, tensor<1x2x3x3xf32> {ax.name = "z"}) {
-    %y = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] {groups = 2 : i64} : tensor<1x2x5x5xf32>, tensor<2x1x2x2xf32> -> tensor<1x2x3x3xf32>
-    %z = ax.conv %x, %v strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {groups = 2 : i64} : tensor<1x2x5x5xf32>, tensor<2x1x3x3xf32> -> tensor<1x2x3x3xf32>
-    ax.return %y, %z : tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32>
-  }
 }

@@ -1,0 +1,27 @@
+// RUN: axopt-opt %s --axl-widen-convolutions | FileCheck %s
+
+// Of each channel by itself: with dilations, and all of f16; forwards and backwards.
+// What is f32 already is not rounded. Others stay.
+// CHECK-LABEL: axl.stage @slow
+// CHECK: %[[X:.*]] = ax.cast %arg0 : tensor<1x2x5x5xbf16> -> tensor<1x2x5x5xf32>
+// CHECK: %[[W:.*]] = ax.cast %arg1 : tensor<2x1x2x2xbf16> -> tensor<2x1x2x2xf32>
+// CHECK: %[[Y:.*]] = ax.conv %[[X]], %[[W]] {{.*}} -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: ax.cast %[[Y]] : tensor<1x2x3x3xf32> -> tensor<1x2x3x3xbf16>
+// CHECK: ax.conv {{.*}} -> tensor<1x2x4x4xf32>
+// CHECK-NEXT: ax.cast {{.*}} -> tensor<1x2x4x4xf16>
+// CHECK: %[[D:.*]] = ax.conv_weight_gradient {{.*}} -> tensor<2x1x2x2xf32>
+// CHECK: axl.yield %{{.*}}, %{{.*}}, %[[D]]
+// CHECK-LABEL: axl.stage @others
+// CHECK-NOT: ax.cast
+axl.stage @slow(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %h: tensor<1x2x5x5xf16>, %v: tensor<2x1x2x2xf16>) {
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] {groups = 2 : i64} : tensor<1x2x5x5xbf16>, tensor<2x1x2x2xbf16> -> tensor<1x2x3x3xbf16>
+  %1 = ax.conv %h, %v strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {groups = 2 : i64} : tensor<1x2x5x5xf16>, tensor<2x1x2x2xf16> -> tensor<1x2x4x4xf16>
+  %2 = ax.conv_weight_gradient %x, %0 kernel [2, 2] strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] {groups = 2 : i64} : tensor<1x2x5x5xbf16>, tensor<1x2x3x3xbf16> -> tensor<2x1x2x2xf32>
+  axl.yield %0, %1, %2 : tensor<1x2x3x3xbf16>, tensor<1x2x4x4xf16>, tensor<2x1x2x2xf32>
+}
+axl.stage @others(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %v: tensor<2x2x2x2xf16>, %h: tensor<1x2x5x5xf16>, %f: tensor<1x2x5x5xf32>, %g: tensor<2x1x2x2xf32>) {
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {groups = 2 : i64} : tensor<1x2x5x5xbf16>, tensor<2x1x2x2xbf16> -> tensor<1x2x4x4xbf16>
+  %1 = ax.conv %h, %v strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] : tensor<1x2x5x5xf16>, tensor<2x2x2x2xf16> -> tensor<1x2x3x3xf16>
+  %2 = ax.conv %f, %g strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] {groups = 2 : i64} : tensor<1x2x5x5xf32>, tensor<2x1x2x2xf32> -> tensor<1x2x3x3xf32>
+  axl.yield %0, %1, %2 : tensor<1x2x4x4xbf16>, tensor<1x2x3x3xf16>, tensor<1x2x3x3xf32>
+}
