@@ -42,11 +42,8 @@ struct Equals {
 /// sums of them.
 bool isSmall(FusionOp fusion) {
   constexpr int64_t mostBytes = 4 << 20;
-  int64_t bytes = 0;
-  for (ValueRange values :
-       {ValueRange(fusion->getOperands()), ValueRange(fusion->getResults())})
-    for (Value value : values)
-      bytes += byteSizeOf(value);
+  int64_t bytes =
+      totalBytesOf(fusion->getOperands()) + totalBytesOf(fusion->getResults());
   return bytes <= mostBytes &&
          llvm::all_of(fusion.getBody().front(), [](Operation &op) {
            return isa<ReduceOp>(op) || op.hasTrait<ElementwiseLike>() ||
@@ -169,6 +166,13 @@ void joinOnce(Block &block, llvm::SmallPtrSetImpl<Operation *> &joined) {
 }
 
 } // namespace
+
+int64_t totalBytesOf(ValueRange values) {
+  int64_t bytes = 0;
+  for (Value value : values)
+    bytes += byteSizeOf(value);
+  return bytes;
+}
 
 FusionOp joinAt(FusionOp place, ArrayRef<FusionOp> members) {
   OpBuilder builder(place);

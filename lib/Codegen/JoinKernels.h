@@ -13,13 +13,18 @@ namespace ax::codegen {
 /// numbers that are made of the stage's arguments come to the first instead.
 void joinKernels(mlir::Block &block);
 
-/// Makes one kernel of two that read the same large tensors element by element,
-/// and that neither reads the other's results.
+/// Makes one kernel of two that read the same large tensors, and of which
+/// neither reads the other's results: both element by element, or both sums (or
+/// extremes) along the same dimensions, where what the second makes is little
+/// beside the block's arguments. It stands where the first did.
 void joinSiblings(mlir::Block &block);
 
 /// Makes one kernel of several in the place of one of them: all that they read
 /// is there, and nothing before it needs what they make.
 FusionOp joinAt(FusionOp place, llvm::ArrayRef<FusionOp> members);
+
+/// Of all of them together.
+int64_t totalBytesOf(mlir::ValueRange values);
 
 } // namespace ax::codegen
 

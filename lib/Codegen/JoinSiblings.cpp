@@ -22,7 +22,6 @@
 #include "FusionGroups.h"
 #include "StridedView.h"
 
-#include "ax/Codegen/Kernel.h"
 #include "ax/Dialect/Tensors.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -81,13 +80,6 @@ std::optional<Work> workOf(FusionOp fusion) {
   return areAllSums ? std::optional(work) : std::nullopt;
 }
 
-int64_t bytesOf(ValueRange values) {
-  int64_t bytes = 0;
-  for (Value value : values)
-    bytes += byteSizeOf(value);
-  return bytes;
-}
-
 bool mayJoin(FusionOp first, FusionOp second) {
   constexpr size_t mostBuffers = 16;
   // What is in a cache is read twice for nothing.
@@ -102,8 +94,10 @@ bool mayJoin(FusionOp first, FusionOp second) {
     if (!buffers.insert(operand))
       shared += byteSizeOf(operand);
   }
-  int64_t kept = std::max(shared, bytesOf(first->getBlock()->getArguments()));
-  return shared >= leastBytes && few * bytesOf(second->getResults()) <= kept &&
+  int64_t kept =
+      std::max(shared, totalBytesOf(first->getBlock()->getArguments()));
+  return shared >= leastBytes &&
+         few * totalBytesOf(second->getResults()) <= kept &&
          buffers.size() + first->getNumResults() + second->getNumResults() <=
              mostBuffers;
 }

@@ -51,19 +51,10 @@ int32_t shuffleBfly(int32_t mask, int32_t value, int32_t bits, int32_t clamp) {
   return shuffleIdx(mask, value, threadNumber() ^ bits, clamp);
 }
 
-/// What a unit may give for `nearest`, which is exact but for rounding: as far
-/// beside it as is allowed, and more often than a GPU's. What is exact on one
-/// is here: powers of two, numbers that are not finite, and zeros.
-float besideBy(int places, float nearest) {
+/// Powers of two, and what is not finite or not normal: units are exact there.
+bool isExactOnUnits(float x) {
   int exponent;
-  if (!std::isnormal(nearest) ||
-      std::fabs(std::frexp(nearest, &exponent)) == 0.5)
-    return nearest;
-  uint32_t bits;
-  std::memcpy(&bits, &nearest, sizeof(bits));
-  bits += static_cast<uint32_t>(places);
-  std::memcpy(&nearest, &bits, sizeof(bits));
-  return nearest;
+  return !std::isnormal(x) || std::fabs(std::frexp(x, &exponent)) == 0.5;
 }
 
 float flushed(float x) {
@@ -78,14 +69,13 @@ int drawnBy(float x) {
 }
 
 /// ex2.approx.ftz: within 2 units of the last place, so what is nearest to a
-/// number that is one and a half beside the power.
+/// number that is one and a half beside the power. It is so more often than a
+/// GPU's.
 float powerOf2(float x) {
   float nearest = flushed(std::exp2(flushed(x)));
-  int exponent;
-  if (!std::isnormal(nearest) ||
-      std::fabs(std::frexp(nearest, &exponent)) == 0.5)
+  if (isExactOnUnits(nearest))
     return nearest;
-  double unit = std::ldexp(1.0, exponent - 24);
+  double unit = std::ldexp(1.0, std::ilogb(nearest) - 23);
   return flushed(static_cast<float>(std::exp2(static_cast<double>(x)) +
                                     1.5 * unit * drawnBy(x)));
 }
@@ -94,12 +84,10 @@ float powerOf2(float x) {
 float reciprocal(float x) {
   x = flushed(x);
   float nearest = flushed(1.0F / x);
-  if (!std::isnormal(nearest))
+  if (isExactOnUnits(nearest) || drawnBy(x) == 0)
     return nearest;
   double error = 1.0 / static_cast<double>(x) - static_cast<double>(nearest);
-  bool isAbove = (error > 0) == (nearest > 0);
-  return error == 0 || drawnBy(x) == 0 ? nearest
-                                       : besideBy(isAbove ? 1 : -1, nearest);
+  return std::nextafter(nearest, error > 0 ? INFINITY : -INFINITY);
 }
 
 /// The first one is in the upper bits.

@@ -54,7 +54,7 @@ private:
       fn(at, sums, static_cast<size_t>(size) * sizeof(float));
     }
   }
-  // Which one is chosen before ThreadSanitizer is there, which that calls.
+  // What chooses among them runs before ThreadSanitizer is there, and calls it.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
   __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif

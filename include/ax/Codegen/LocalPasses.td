@@ -131,13 +131,12 @@ def NarrowEpilogues : Pass<"axl-narrow-epilogues"> {
   let summary = "What stands behind a product of 16 bits is done in its type";
   let description = [{
     Mixed precision widens what a Linear gives, adds a bias in f32 and rounds that, or
-    the activation of it, for the next product. Where all readers
-    round what they make of the sum, it is of a bias that is rounded, and it and the
-    activation are made in the product's type: so as the product's epilogue, which
-    has f32 until it writes, as in PyTorch's mixed precision. Gradients of such an
-    activation read the sum widened. Sums that are read in f32 stay; on processors those that
-    attention reads are f32 from the product on. Equal operations are done once
-    before.
+    the activation of it, for the next product. Where all readers round what they make
+    of the sum, it is of a bias that is rounded, and it and the activation are made in
+    the product's type: so as the product's epilogue, which has f32 until it writes, as
+    in PyTorch's mixed precision. Gradients of such an activation read the sum widened.
+    Sums that are read in f32 stay; on processors, what attention alone reads is f32
+    from the product on. Equal operations are done once before.
   }];
   let options = [Option<"gpu", "gpu", "bool", "false", "Attention is narrow, too">];
 }
@@ -321,9 +320,9 @@ def ComputeWhereRead : Pass<"axl-compute-where-read"> {
   let summary = "What would be read from memory, and is made of as little, is made where it is read";
   let description = [{
     For GPUs, whose kernels wait for memory: a narrow float that is widened, a mask of
-    indices, the exponentials of a softmax over rows that no kernel keeps, a gate's SiLU
-    would be written once and be read by each kernel. They read what it is made of, and do the
-    arithmetic again, unless that takes long. So they do where that is about as much,
+    indices, the exponentials of a softmax over rows that no kernel keeps, a gate's
+    SiLU would be written once and be read by each kernel. They read what it is made of,
+    and do the arithmetic again, unless that takes long. So they do where that is about as much,
     and in memory for others anyway: x of (x - mean) in a norm's gradients. What a
     library or an exchange reads is in memory all the same.
   }];

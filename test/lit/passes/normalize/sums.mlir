@@ -1,4 +1,5 @@
 // RUN: axopt-opt %s -ax-normalize | FileCheck %s
+// RUN: axopt-opt %s -ax-normalize | FileCheck %s --check-prefix=STAYS
 
 ax.plan @sums version 1 {
 
@@ -48,6 +49,8 @@ ax.program @made(%x: tensor<8x4xf32>, %dy: tensor<8x4xf32>) -> tensor<4xf32> {
 // sum, of two other terms, or where something else was subtracted.
 // CHECK-LABEL: ax.program @kept
 // CHECK-COUNT-6: ax.reduce
+// STAYS-LABEL: ax.program @kept
+// STAYS-NOT: ax.reduce sum %arg1
 ax.program @kept(%x: tensor<8x4xf32>, %dy: tensor<8x4xf32>, %f: tensor<8x1xf32>) -> (tensor<4xf32>, tensor<8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %count = ax.constant dense<0.125> : tensor<f32> -> tensor<f32>
   %0 = ax.reduce sum %x dims [0] keep_dims : tensor<8x4xf32> -> tensor<1x4xf32>
