@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "FusionGroups.h"
-#include "JoinKernels.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "mlir/IR/IRMapping.h"
@@ -201,10 +200,6 @@ struct FusePass : codegen::impl::FuseBase<FusePass> {
       FusionGroups groups(block, inMemory, separately, gpu);
       Rewriter(block, groups, inMemory).run();
       removeUnused(block);
-      if (gpu && !separately) {
-        joinSiblings(block);
-        joinKernels(block);
-      }
     });
   }
 };

@@ -18,8 +18,11 @@
 
 #include "JoinKernels.h"
 
+#include "ForEachStage.h"
+#include "StageAttrs.h"
 #include "StridedView.h"
 
+#include "ax/Codegen/LocalPasses.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/SetVector.h"
@@ -28,6 +31,9 @@
 using namespace mlir;
 
 namespace ax::codegen {
+
+#define GEN_PASS_DEF_JOINKERNELS
+#include "ax/Codegen/LocalPasses.h.inc"
 
 namespace {
 
@@ -54,7 +60,8 @@ bool isSmall(FusionOp fusion) {
 
 /// Equal for kernels that are equal.
 llvm::hash_code hashOf(FusionOp fusion) {
-  llvm::hash_code hash = llvm::hash_value(fusion->getNumOperands());
+  llvm::hash_code hash =
+      llvm::hash_combine(fusion->getNumOperands(), fusion->hasAttr(kOnce));
   for (Type type : fusion->getOperandTypes())
     hash = llvm::hash_combine(hash, type);
   for (Operation &op : fusion.getBody().front()) {
@@ -68,6 +75,7 @@ llvm::hash_code hashOf(FusionOp fusion) {
 bool areEqual(FusionOp a, FusionOp b) {
   return a->getOperandTypes() == b->getOperandTypes() &&
          a->getResultTypes() == b->getResultTypes() &&
+         a->hasAttr(kOnce) == b->hasAttr(kOnce) &&
          OperationEquivalence::isRegionEquivalentTo(
              &a.getBody(), &b.getBody(),
              OperationEquivalence::IgnoreLocations |
@@ -187,6 +195,8 @@ FusionOp joinAt(FusionOp place, ArrayRef<FusionOp> members) {
   auto whole =
       FusionOp::create(builder, builder.getFusedLoc(locations),
                        TypeRange(ValueRange(results)), operands.getArrayRef());
+  if (place->hasAttr(kOnce))
+    whole->setAttr(kOnce, builder.getUnitAttr());
   Block &body = whole.getBody().emplaceBlock();
   IRMapping ofOperands;
   for (Value operand : operands)
@@ -215,12 +225,21 @@ FusionOp joinAt(FusionOp place, ArrayRef<FusionOp> members) {
   return whole;
 }
 
-/// What was needed by one of those that wait now can wait, too.
-void joinKernels(Block &block) {
-  llvm::SmallPtrSet<Operation *, 16> joined;
-  constexpr int rounds = 2;
-  for (int round = 0; round != rounds; ++round)
-    joinOnce(block, joined);
-}
+namespace {
+
+struct JoinKernelsPass : impl::JoinKernelsBase<JoinKernelsPass> {
+  void runOnOperation() override {
+    // What was needed by one of those that wait now can wait, too.
+    constexpr int rounds = 2;
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
+      joinSiblings(stage.getBlock());
+      llvm::SmallPtrSet<Operation *, 16> joined;
+      for (int round = 0; round != rounds; ++round)
+        joinOnce(stage.getBlock(), joined);
+    });
+  }
+};
+
+} // namespace
 
 } // namespace ax::codegen

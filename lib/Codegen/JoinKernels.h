@@ -7,12 +7,6 @@
 
 namespace ax::codegen {
 
-/// Makes one kernel of several in a stage that compute the same of other
-/// operands, and little of it, as the updates of all biases of one size: each
-/// waits until the last of them can be done, if nobody needs it before. Some
-/// numbers that are made of the stage's arguments come to the first instead.
-void joinKernels(mlir::Block &block);
-
 /// Makes one kernel of two that read the same large tensors, and of which
 /// neither reads the other's results: both element by element, or both sums (or
 /// extremes) along the same dimensions, where what the second makes is little
@@ -20,7 +14,8 @@ void joinKernels(mlir::Block &block);
 void joinSiblings(mlir::Block &block);
 
 /// Makes one kernel of several in the place of one of them: all that they read
-/// is there, and nothing before it needs what they make.
+/// is there, and nothing before it needs what they make. All of them, or none,
+/// are done once.
 FusionOp joinAt(FusionOp place, llvm::ArrayRef<FusionOp> members);
 
 /// Of all of them together.

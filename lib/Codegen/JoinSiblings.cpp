@@ -20,6 +20,7 @@
 #include "JoinKernels.h"
 
 #include "FusionGroups.h"
+#include "StageAttrs.h"
 #include "StridedView.h"
 
 #include "ax/Dialect/Tensors.h"
@@ -84,6 +85,8 @@ bool mayJoin(FusionOp first, FusionOp second) {
   constexpr size_t mostBuffers = 16;
   // What is in a cache is read twice for nothing.
   constexpr int64_t leastBytes = 1 << 20, few = 64;
+  if (first->hasAttr(kOnce) != second->hasAttr(kOnce))
+    return false;
   llvm::SmallSetVector<Value, 16> buffers(first->operand_begin(),
                                           first->operand_end());
   int64_t shared = 0;

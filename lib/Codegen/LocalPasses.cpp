@@ -58,6 +58,7 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   if (gpu) {
     passes.push_back(createReadRounded());
     passes.push_back(createJoinActivations());
+    passes.push_back(createJoinLinears());
   }
   passes.push_back(createChannelsLast({/*cudnn=*/gpu && target->hasCudnn}));
   passes.push_back(createWriteTransposed());
@@ -72,6 +73,9 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
     passes.push_back(createComputeWhereRead());
   }
   passes.push_back(createFuse({separateKernels, gpu}));
+  passes.push_back(createComputeOnce());
+  if (gpu && !separateKernels)
+    passes.push_back(createJoinKernels());
   passes.push_back(createMarkInPlace());
   passes.push_back(createReadParts());
   passes.push_back(createPlaceBuffers());

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "Localizer.h"
-#include "SpentOperands.h"
+#include "StageAttrs.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Indexing.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Tensors.h"
 #include "ax/Support/Error.h"
 
@@ -274,6 +275,28 @@ llvm::Expected<OwningOpRef<LocalStageOp>> localize(StageOp stage,
   return local;
 }
 
+/// The states that steps change: what another program prepares has changed
+/// before.
+static llvm::DenseSet<Attribute> findChanging(PlanOp plan) {
+  llvm::DenseSet<Attribute> changing;
+  for (auto program : plan.getBody().front().getOps<ProgramOp>())
+    if (program.getSymName() != preparationProgram)
+      program.walk(
+          [&](StoreOp store) { changing.insert(store.getStateAttr()); });
+  return changing;
+}
+
+/// Says which of the states that the stage loads are not among `changing`.
+static void markFrozen(LocalStageOp stage,
+                       const llvm::DenseSet<Attribute> &changing) {
+  SmallVector<int64_t> frozen;
+  for (auto [i, state] : llvm::enumerate(stage.getStates()))
+    if (!changing.contains(state))
+      frozen.push_back(stage.getNumInputs() + static_cast<int64_t>(i));
+  if (!frozen.empty())
+    stage->setAttr(kFrozen, DenseI64ArrayAttr::get(stage.getContext(), frozen));
+}
+
 llvm::Expected<OwningOpRef<LocalProgramOp>> localize(ProgramOp program) {
   MLIRContext *context = program.getContext();
   context->getOrLoadDialect<AxlDialect>();
@@ -282,10 +305,15 @@ llvm::Expected<OwningOpRef<LocalProgramOp>> localize(ProgramOp program) {
       LocalProgramOp::create(builder, program.getLoc(), program.getSymName());
   Block &body = local->getBody().emplaceBlock();
   sharding::Mesh mesh = getMesh(program);
+  // What is done in the program that prepares is done once as it is.
+  bool isRepeated = program.getSymName() != preparationProgram;
+  auto changing = findChanging(program->getParentOfType<PlanOp>());
   for (auto stage : program.getBody().front().getOps<StageOp>()) {
     auto made = localize(stage, mesh);
     if (!made)
       return addContext(made.takeError(), "stage " + stage.getSymName());
+    if (isRepeated)
+      markFrozen(made->get(), changing);
     body.push_back(made->release());
   }
   return local;
@@ -297,14 +325,18 @@ namespace {
 
 struct LocalizePass : codegen::impl::LocalizeBase<LocalizePass> {
   void runOnOperation() override {
-    for (auto program : llvm::to_vector(
-             getOperation().getBody().front().getOps<ProgramOp>())) {
+    // What one stores tells another that it does not change.
+    SmallVector<std::pair<ProgramOp, OwningOpRef<LocalProgramOp>>> all;
+    for (auto program : getOperation().getBody().front().getOps<ProgramOp>()) {
       auto local = codegen::localize(program);
       if (!local) {
         program.emitError(describeError(local.takeError()).message);
         return signalPassFailure();
       }
-      OpBuilder(program).insert(local->release());
+      all.emplace_back(program, std::move(*local));
+    }
+    for (auto &[program, local] : all) {
+      OpBuilder(program).insert(local.release());
       program.erase();
     }
   }

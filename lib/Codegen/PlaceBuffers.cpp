@@ -5,7 +5,8 @@
 // all of one; the memory of an operand that nobody needs any more, be it a sum
 // over micro-batches, which starts anew in the next step; or the arena, of
 // which it has a piece from the command that makes it to the last that reads
-// it. The first saves a copy, the second saves memory, so they come first.
+// it. The first saves a copy, the second saves memory, so they come first. But
+// what is made in the first step alone has memory of its own.
 //
 // An example, of commands a .. d, each with 4 kB of results:
 //
@@ -26,7 +27,7 @@
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "Library.h"
-#include "SpentOperands.h"
+#include "StageAttrs.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Cost/Arena.h"
 #include "mlir/IR/Builders.h"
@@ -113,6 +114,14 @@ private:
     return viewOf(stage.getYield()->getOperand(number)).base;
   }
 
+  /// Whether the result is there in later steps, which do not make it anew.
+  static bool isKept(OpResult result) {
+    return result.getOwner()->hasAttr(kOnce) &&
+           llvm::any_of(readersOf(result), [](Operation *reader) {
+             return !reader->hasAttr(kOnce);
+           });
+  }
+
   /// Returns the command whose result is a result of the stage, if there is
   /// one.
   Operation *makerOfWhole(int64_t number) {
@@ -161,7 +170,9 @@ private:
       places[result] = PlaceAttr::get(op->getContext(), kind, number);
       pieceOf[result] = piece;
     };
-    if (std::optional<unsigned> operand = replacedOperand(result)) {
+    if (isKept(result)) {
+      decide(PlaceKind::Kept, numKept++, addPiece({}));
+    } else if (std::optional<unsigned> operand = replacedOperand(result)) {
       Value base = viewOf(op->getOperand(*operand)).base;
       decide(PlaceKind::Operand, *operand, pieceOf.lookup(base));
       touch(result);
@@ -255,7 +266,7 @@ private:
 
   LocalStageOp stage;
   Block &block;
-  int64_t now = 0;
+  int64_t now = 0, numKept = 0;
   std::vector<Piece> pieces;
   llvm::DenseMap<Value, int64_t> pieceOf;
   llvm::DenseMap<Value, PlaceAttr> places;

@@ -58,6 +58,15 @@ llvm::Expected<int32_t> StageBuffers::of(Value value) {
     Value operand = op->getOperand(chosen.getNumber());
     return place(value, lookup(viewOf(operand).base));
   }
+  if (chosen.getKind() == PlaceKind::Kept) {
+    rt::Kept kept;
+    kept.name = getNodeName(op).str();
+    kept.bytes = byteSizeOf(value);
+    kept.isOnce = true;
+    stage.kept.push_back(std::move(kept));
+    return place(value, add(rt::Space::Kept, stage.kept.size() - 1,
+                            byteSizeOf(value), getNodeName(op)));
+  }
   assert(chosen.getKind() == PlaceKind::Arena && "results are placed first");
   return place(value, add(rt::Space::Arena, 0, byteSizeOf(value),
                           getNodeName(op), chosen.getNumber()));

@@ -3,6 +3,7 @@
 #include "StageBuilder.h"
 
 #include "CommandName.h"
+#include "StageAttrs.h"
 #include "StageBuffers.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Local/Local.h"
@@ -26,8 +27,12 @@ public:
     bindArguments();
     bindResults();
     for (Operation &op : block) {
+      size_t first = commands.size();
       if (llvm::Error error = emit(&op))
         return error;
+      if (op.hasAttr(kOnce))
+        for (size_t i = first; i < commands.size(); ++i)
+          commands[i].microBatches = rt::MicroBatches::Once;
     }
     stage.arenaBytes =
         std::max(stage.arenaBytes, local.getArenaBytesAttr().getInt());

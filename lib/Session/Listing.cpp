@@ -47,6 +47,8 @@ static const char *whenOf(const Command &command) {
     return ", in the first micro-batch";
   case MicroBatches::AllButFirst:
     return ", in the other micro-batches";
+  case MicroBatches::Once:
+    return ", in the first step";
   }
   return "";
 }
@@ -99,13 +101,15 @@ void ax::printListing(const Program &program, llvm::raw_ostream &os) {
   }
 }
 
-/// How many times a rank does it in a step.
+/// How many times a rank does it in a step behind the first.
 static int64_t timesOf(const Command &command, const CommandList &list,
                        const Program &program) {
+  constexpr uint64_t notFirst = 1;
   int64_t all = list.isOnceAStep ? 1 : program.mesh.numTimeSlices();
-  return command.microBatches == MicroBatches::All     ? all
-         : command.microBatches == MicroBatches::First ? 1
-                                                       : all - 1;
+  int64_t times = 0;
+  for (int64_t microBatch = 0; microBatch < all; ++microBatch)
+    times += command.isFor(static_cast<int32_t>(microBatch), notFirst);
+  return times;
 }
 
 int64_t ax::countFlops(const Program &program) {

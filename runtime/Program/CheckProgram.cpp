@@ -104,14 +104,7 @@ void Checker::checkStage(int32_t index) {
          stage->lists[static_cast<size_t>(list)].commands) {
       where = "stage '" + stage->name + "', '" + command.name + "': ";
       std::visit(*this, command.body);
-      // Others would not meet, or leave undone what is waited for.
-      const auto *library = std::get_if<LibraryCommand>(&command.body);
-      require(command.microBatches == MicroBatches::All ||
-                  (library &&
-                   std::holds_alternative<MatmulDesc>(library->desc) &&
-                   !stage->lists[static_cast<size_t>(list)].isOnceAStep),
-              "only a product that is done for each micro-batch may be left "
-              "out of some");
+      checkMicroBatches(command);
       if (!fault.empty())
         return;
     }
@@ -119,6 +112,19 @@ void Checker::checkStage(int32_t index) {
     require(pending.empty(), "a collective is never waited for");
   }
   checkSchedule();
+}
+
+/// Others would not meet, or leave undone what is waited for.
+void Checker::checkMicroBatches(const Command &command) {
+  const auto *library = std::get_if<LibraryCommand>(&command.body);
+  if (command.microBatches == MicroBatches::Once)
+    require(library || std::holds_alternative<KernelCommand>(command.body),
+            "only what computes may be done once");
+  else if (command.microBatches != MicroBatches::All)
+    require(library && std::holds_alternative<MatmulDesc>(library->desc) &&
+                !stage->lists[static_cast<size_t>(list)].isOnceAStep,
+            "only a product that is done for each micro-batch may be left out "
+            "of some");
 }
 
 /// The micro-batches of one list, in the order of the schedule.

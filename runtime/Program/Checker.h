@@ -110,6 +110,7 @@ private:
               "its size is impossible");
   }
   void checkStage(int32_t index);
+  void checkMicroBatches(const Command &command);
   void checkSchedule();
   void checkBuffers();
   void checkGroups();

@@ -39,7 +39,7 @@ inline constexpr int64_t count<PoolKind> =
     static_cast<int64_t>(PoolKind::MaxGradient) + 1;
 template <>
 inline constexpr int64_t count<MicroBatches> =
-    static_cast<int64_t>(MicroBatches::AllButFirst) + 1;
+    static_cast<int64_t>(MicroBatches::Once) + 1;
 template <>
 inline constexpr int64_t count<Role> = static_cast<int64_t>(Role::Correct) + 1;
 template <>
@@ -175,7 +175,7 @@ void visit(Archive &a, Transfer &transfer) {
 
 template <typename Archive>
 void visit(Archive &a, Kept &kept) {
-  a(1, kept.name), a(2, kept.bytes), a(3, kept.slots);
+  a(1, kept.name), a(2, kept.bytes), a(3, kept.slots), a(4, kept.isOnce);
 }
 
 template <typename Archive>

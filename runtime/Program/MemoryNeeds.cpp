@@ -83,9 +83,10 @@ MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
   }
   needs.values = stage.arenaBytes;
   for (const Kept &value : stage.kept)
-    needs.kept += static_cast<int64_t>(llvm::alignTo(
-                      static_cast<uint64_t>(value.bytes), bufferAlignment)) *
-                  value.slots;
+    (value.isOnce ? needs.weights : needs.kept) +=
+        static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(value.bytes),
+                                           bufferAlignment)) *
+        value.slots;
   for (const Command *command : stage.allCommands())
     if (const auto *body = std::get_if<KernelCommand>(&command->body)) {
       const Kernel &kernel = program.kernels[static_cast<size_t>(body->kernel)];

@@ -211,6 +211,16 @@ def JoinActivations : Pass<"axl-join-activations"> {
   }];
 }
 
+def JoinLinears : Pass<"axl-join-linears"> {
+  let summary = "Products of one input by small weights become one";
+  let description = [{
+    For GPUs, behind `axl-join-epilogues`: weights of up to 4 MB that no step changes
+    are put beside each other, and so are biases, which `axl-compute-once` does in
+    the first step. Who reads one of the products reads a part of each row then; a
+    product that is exchanged, or given, stays by itself.
+  }];
+}
+
 def ChannelsLast : Pass<"axl-channels-last"> {
   let summary = "Images with their channels innermost";
   let description = [{
@@ -333,10 +343,6 @@ def Fuse : Pass<"axl-fuse"> {
   let description = [{
     Afterwards a stage has what becomes commands (`axl.fusion`, operations of
     libraries, collectives), constants in memory, and views that strides express.
-    For a GPU, small kernels that compute the same of other operands become one of
-    up to eight, unless a result is needed before the last of them; and two that read
-    the same large tensors element by element, or sum them along the same dimensions,
-    become one, where what the second makes is little beside the stage's arguments.
   }];
   let options = [
     Option<"separately", "separately", "bool", "false",
@@ -344,6 +350,29 @@ def Fuse : Pass<"axl-fuse"> {
     Option<"gpu", "gpu", "bool", "false",
            "Operands of products lie as cuBLASLt reads them">
   ];
+}
+
+def ComputeOnce : Pass<"axl-compute-once"> {
+  let summary = "What weights alone are needed for is done in the first step";
+  let description = [{
+    Marks commands of states that no step changes, and of constants, `axl.once`:
+    they are done in the first step, whose results stay in memory. That is what
+    compiling has added for a device, as a bias in the type of a product, or a weight
+    whose rows are padded; the model's own is in the program `prepare`. What would
+    take more memory than what it is made of is made anew in each step, unless it is
+    little, as weights of four bits are that are multiplied as bf16; likewise what
+    the stage gives, and what differs from micro-batch to micro-batch.
+  }];
+}
+
+def JoinKernels : Pass<"axl-join-kernels"> {
+  let summary = "Small kernels that compute alike are launched as one";
+  let description = [{
+    For GPUs. Small kernels that compute the same of other operands become one of up
+    to eight, unless a result is needed before the last of them; and two that read
+    the same large tensors element by element, or sum them along the same dimensions,
+    become one, where what the second makes is little beside the stage's arguments.
+  }];
 }
 
 def MarkInPlace : Pass<"axl-mark-in-place"> {

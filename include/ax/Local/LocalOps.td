@@ -36,7 +36,8 @@ def Axl_PlaceAttr : AttrDef<Axl_Dialect, "Place"> {
     - `arena 128`: from byte 128 on of the memory that the stage's values share;
     - `result 1`: where the stage's result 1 goes when the stage is done;
     - `operand 0`: in the memory of the command's operand 0, which nothing reads
-      afterwards.
+      afterwards;
+    - `kept 0`: in memory that nothing else of the stage has, from step to step.
   }];
   let parameters = (ins EnumParameter<Axl_PlaceKind>:$kind, "int64_t":$number);
   let assemblyFormat = "`<` $kind $number `>`";

@@ -172,6 +172,9 @@ struct Kept {
   std::string name;
   int64_t bytes = 0;
   int32_t slots = 1;
+  /// Commands make it once (MicroBatches::Once), for all steps; it has one
+  /// slot.
+  bool isOnce = false;
 };
 
 constexpr int64_t bufferAlignment = 64;
@@ -358,8 +361,8 @@ struct FaultCommand {
 inline constexpr int64_t faultWordBytes = 16;
 
 /// For which micro-batches a command is done, in a list that is done for each
-/// of them.
-enum class MicroBatches { All, First, AllButFirst };
+/// of them; Once: for the first one of the first step alone.
+enum class MicroBatches { All, First, AllButFirst, Once };
 
 struct Command {
   std::variant<KernelCommand, LibraryCommand, CollectiveCommand, WaitCommand,
@@ -372,12 +375,22 @@ struct Command {
   int64_t bytes = 0;
   /// The ONNX nodes that it computes, for reports.
   std::vector<std::string> nodes;
-  /// Others than all only of products.
+  /// First and AllButFirst only of products; Once only of what computes.
   MicroBatches microBatches = MicroBatches::All;
 
-  bool isFor(int32_t microBatch) const {
-    return microBatches == MicroBatches::All ||
-           (microBatches == MicroBatches::First) == (microBatch == 0);
+  /// Whether it is done for a micro-batch of a step, both counted from 0.
+  bool isFor(int32_t microBatch, uint64_t step) const {
+    switch (microBatches) {
+    case MicroBatches::All:
+      return true;
+    case MicroBatches::First:
+      return microBatch == 0;
+    case MicroBatches::AllButFirst:
+      return microBatch != 0;
+    case MicroBatches::Once:
+      return microBatch == 0 && step == 0;
+    }
+    return false;
   }
 };
 

@@ -295,6 +295,10 @@ const Fault faults[] = {
        p.stages[1].lists[0].isOnceAStep = true;
        p.stages[1].lists[0].commands[1].microBatches = MicroBatches::First;
      }},
+    {"'recv': only what computes may be done once",
+     [](Program &p) {
+       p.stages[1].lists[0].commands[0].microBatches = MicroBatches::Once;
+     }},
     {"received twice",
      [](Program &p) {
        p.stages[1].lists[0].commands.push_back(

@@ -298,6 +298,30 @@ TEST(ExecutorTest, ListsKeepValuesForEachOther) {
   }
 }
 
+/// What is made of an input tells which step made it.
+TEST(ExecutorTest, WhatIsDoneOnceStays) {
+  ProgramBuilder b({{"data", 1, false}, {"micro", 2, true}});
+  Shape shape{4};
+  sharding::Layout layout = b.split(shape, {b.over("micro")});
+  b.stages(1);
+  int32_t in = b.buffer(0, Space::Input, b.input("x", shape, layout), 8),
+          out = b.buffer(0, Space::Output, b.output("y", shape, layout), 8);
+  b.stage().kept.push_back({"made once", 8, 1, true});
+  int32_t kept = b.buffer(0, Space::Kept, 0, 8);
+  b.kernel(0, "once", doublePlusOne, {in, kept}, 2);
+  b.stage().lists[0].commands.back().microBatches = MicroBatches::Once;
+  b.kernel(0, "always", doublePlusOne, {kept, out}, 2);
+  auto executor = create(b);
+  ASSERT_TRUE(executor);
+  HostTensor first = countingTensor(shape, 10);
+  for (int begin : {10, 20, 30}) {
+    auto outputs =
+        llvm::cantFail(executor->run({countingTensor(shape, begin)}));
+    for (int64_t e = 0; e < 4; ++e)
+      EXPECT_EQ(outputs[0].getDouble(e), 4 * first.getDouble(e % 2) + 3) << e;
+  }
+}
+
 TEST(ExecutorTest, ARequestCanBeUsedAgain) {
   ProgramBuilder b = makePipeline(2, 2, 2);
   auto executor = create(b);

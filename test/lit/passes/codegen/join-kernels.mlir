@@ -1,6 +1,5 @@
-// RUN: axopt-opt %s --axl-fuse=gpu=true --split-input-file | FileCheck %s
+// RUN: axopt-opt %s --axl-fuse=gpu=true --axl-join-kernels --split-input-file | FileCheck %s
 // RUN: axopt-opt %s --axl-fuse --split-input-file | FileCheck %s --check-prefix=CPU
-// RUN: axopt-opt %s --axl-fuse="gpu=true separately=true" --split-input-file | FileCheck %s --check-prefix=CPU
 
 // What does the same of other operands becomes one kernel, which stands where the
 // last of them did. Operands that are the same are one.
@@ -114,4 +113,37 @@ axl.stage @read(%s: tensor<9xf32>, %t: tensor<9xf32>, %x: tensor<64x64xf32>) {
   %3 = ax.concat %t, %t dim 0 : tensor<9xf32>, tensor<9xf32> -> tensor<18xf32>
   %4 = ax.reduce max %3 dims [0] : tensor<18xf32> -> tensor<f32>
   axl.yield %0, %1, %2, %3, %4 : tensor<18xf32>, tensor<f32>, tensor<64x64xf32>, tensor<18xf32>, tensor<f32>
+}
+
+// -----
+
+// What is done in the first step alone is not done with others.
+// CHECK-LABEL: axl.stage @once
+// CHECK: axl.fusion(%{{.*}}, %{{.*}}) attributes {axl.once}
+// CHECK: axl.fusion(%{{.*}}, %{{.*}}) {
+// CHECK-NOT: axl.fusion
+axl.stage @once(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64xf32>, %d: tensor<64x64xf32>, %x: tensor<64x64xf32>) {
+  %0 = axl.fusion(%a) attributes {axl.once} {
+  ^bb0(%p: tensor<64x64xf32>):
+    %6 = ax.unary neg %p : tensor<64x64xf32> -> tensor<64x64xf32>
+    axl.yield %6 : tensor<64x64xf32>
+  } : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %1 = axl.fusion(%b) {
+  ^bb0(%p: tensor<64x64xf32>):
+    %6 = ax.unary neg %p : tensor<64x64xf32> -> tensor<64x64xf32>
+    axl.yield %6 : tensor<64x64xf32>
+  } : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = axl.fusion(%c) attributes {axl.once} {
+  ^bb0(%p: tensor<64x64xf32>):
+    %6 = ax.unary neg %p : tensor<64x64xf32> -> tensor<64x64xf32>
+    axl.yield %6 : tensor<64x64xf32>
+  } : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %3 = axl.fusion(%d) {
+  ^bb0(%p: tensor<64x64xf32>):
+    %6 = ax.unary neg %p : tensor<64x64xf32> -> tensor<64x64xf32>
+    axl.yield %6 : tensor<64x64xf32>
+  } : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %4 = ax.linear %x, %0 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %5 = ax.linear %4, %2 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  axl.yield %1, %3, %5 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
 }

@@ -1,6 +1,5 @@
-// RUN: axopt-opt %s --axl-fuse=gpu=true --split-input-file | FileCheck %s
+// RUN: axopt-opt %s --axl-fuse=gpu=true --axl-join-kernels --split-input-file | FileCheck %s
 // RUN: axopt-opt %s --axl-fuse --split-input-file | FileCheck %s --check-prefix=CPU
-// RUN: axopt-opt %s --axl-fuse="gpu=true separately=true" --split-input-file | FileCheck %s --check-prefix=CPU
 
 // Both gradients of silu(gate) * up read what comes back, and the gate: one kernel
 // makes them, before the first is needed. What that takes more is little beside the

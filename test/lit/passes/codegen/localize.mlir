@@ -4,7 +4,7 @@
 // the input is masked, that of the weight is zero. What nobody reads goes.
 // CHECK: ax.state @w
 // CHECK: axl.program @main {
-// CHECK-NEXT: axl.stage @forward0(%[[X:.*]]: tensor<4x4xf32>) loads(@w = %[[W:.*]]: tensor<4x5xf32>) direct(0) {
+// CHECK-NEXT: axl.stage @forward0(%[[X:.*]]: tensor<4x4xf32>) loads(@w = %[[W:.*]]: tensor<4x5xf32>) direct(0) attributes {axl.frozen = array<i64: 1>} {
 // CHECK: %[[I:.*]] = axl.axis_index {col} : tensor<i64>
 // CHECK: %[[VALID:.*]] = ax.compare lt
 // CHECK: %[[MASKED:.*]] = ax.select %[[VALID]], %[[X]]
@@ -48,5 +48,56 @@ ax.plan @group version 1 {
     }
     ax.schedule "once" { stage 0: "F0" }
     ax.return %s#0, %s#1 : tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x1x5x8xbf16>
+  }
+}
+
+// States that no program changes are the same in each step: of what one prepares,
+// to others; in that one everything is done once as it is.
+// CHECK-LABEL: ax.plan @states
+// CHECK: axl.program @prepare
+// CHECK-NOT: axl.frozen
+// CHECK: axl.program @step
+// CHECK: axl.stage @s({{.*}}) loads(@changed = %{{.*}}, @weight = %{{.*}}, @made = %{{.*}}) {{.*}}axl.frozen = array<i64: 2, 3>
+// CHECK: axl.program @predict
+// CHECK: axl.stage @p({{.*}}) loads(@made = %{{.*}}, @changed = %{{.*}}) {{.*}}axl.frozen = array<i64: 1>
+ax.plan @states version 2 {
+  ax.mesh []
+  ax.state @weight : tensor<5xf32> stages [0] from "w.bin" offset 0 length 20
+  ax.state @made : tensor<5xf32> stages [0] {prepared}
+  ax.state @changed : tensor<5xf32> stages [0]
+  ax.program @prepare() {
+    ax.stage @m on 0 () attributes {ax.action = "U"} {
+      %w = ax.load @weight : tensor<5xf32>
+      %m = ax.unary neg %w : tensor<5xf32> -> tensor<5xf32>
+      ax.store @made, %m : tensor<5xf32>
+      ax.yield
+    }
+    ax.schedule "once" { stage 0: "F0" }
+    ax.return
+  }
+  ax.program @step(%x: tensor<5xf32>) -> tensor<5xf32> {
+    %s = ax.stage @s on 0 (%a = %x : tensor<5xf32>) -> (tensor<5xf32>) {
+      %c = ax.load @changed : tensor<5xf32>
+      %w = ax.load @weight : tensor<5xf32>
+      %m = ax.load @made : tensor<5xf32>
+      %0 = ax.binary add %c, %a : tensor<5xf32>, tensor<5xf32> -> tensor<5xf32>
+      %1 = ax.binary mul %0, %w : tensor<5xf32>, tensor<5xf32> -> tensor<5xf32>
+      %2 = ax.binary mul %1, %m : tensor<5xf32>, tensor<5xf32> -> tensor<5xf32>
+      ax.store @changed, %2 : tensor<5xf32>
+      ax.yield %2 : tensor<5xf32>
+    }
+    ax.schedule "once" { stage 0: "F0" }
+    ax.return %s : tensor<5xf32>
+  }
+  ax.program @predict(%x: tensor<5xf32>) -> tensor<5xf32> {
+    %s = ax.stage @p on 0 (%a = %x : tensor<5xf32>) -> (tensor<5xf32>) {
+      %m = ax.load @made : tensor<5xf32>
+      %c = ax.load @changed : tensor<5xf32>
+      %0 = ax.binary add %c, %m : tensor<5xf32>, tensor<5xf32> -> tensor<5xf32>
+      %1 = ax.binary mul %0, %a : tensor<5xf32>, tensor<5xf32> -> tensor<5xf32>
+      ax.yield %1 : tensor<5xf32>
+    }
+    ax.schedule "once" { stage 0: "F0" }
+    ax.return %s : tensor<5xf32>
   }
 }

@@ -91,3 +91,30 @@ ax.plan @p version 1 {
     }
   }
 }
+
+// -----
+
+// What later steps read has memory of its own; what only the first step reads, in
+// making that, lies in the arena.
+// CHECK-LABEL: axl.stage @once(
+// CHECK: axl.fusion(%{{.*}}) attributes {axl.once, axl.places = [#axl.place<arena 0>]}
+// CHECK: ax.linear {{.*}} {axl.once, axl.places = [#axl.place<kept 0>]}
+// CHECK: axl.fusion(%{{.*}}) attributes {axl.once, axl.places = [#axl.place<kept 1>]}
+// CHECK: ax.linear {{.*}}{axl.places = [#axl.place<arena 0>]}
+// CHECK: ax.linear {{.*}}{axl.places = [#axl.place<arena 64>]}
+axl.stage @once(%x: tensor<4x4xf32>, %v: tensor<4x4xf32>, %w: tensor<4x4xf32>) {
+  %0 = axl.fusion(%v) attributes {axl.once} {
+  ^bb0(%a: tensor<4x4xf32>):
+    %5 = ax.unary neg %a : tensor<4x4xf32> -> tensor<4x4xf32>
+    axl.yield %5 : tensor<4x4xf32>
+  } : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = ax.linear %0, %w {axl.once} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %2 = axl.fusion(%w) attributes {axl.once} {
+  ^bb0(%a: tensor<4x4xf32>):
+    %5 = ax.unary neg %a : tensor<4x4xf32> -> tensor<4x4xf32>
+    axl.yield %5 : tensor<4x4xf32>
+  } : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = ax.linear %x, %1 : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %4 = ax.linear %3, %2 : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  axl.yield %4 : tensor<4x4xf32>
+}

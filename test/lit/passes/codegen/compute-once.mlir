@@ -1,0 +1,87 @@
+// RUN: axopt-opt %s --axl-fuse=gpu=true --axl-compute-once --split-input-file | FileCheck %s
+
+// What products read of weights that do not change, be it behind a view. Whatever
+// depends on an input is done in each step, and what is made for a kernel in it.
+// CHECK-LABEL: axl.stage @weights
+// CHECK-DAG: %[[W:.*]] = axl.fusion(%{{.*}}) attributes {axl.once} {
+// CHECK-DAG: %[[B:.*]] = axl.fusion(%{{.*}}) attributes {axl.once} {
+// CHECK: axl.library(%{{.*}}, %[[W]], %[[B]]) {
+// CHECK: axl.fusion(%{{.*}}, %{{.*}}) {
+// CHECK-NOT: axl.once
+axl.stage @weights(%x: tensor<16x64xbf16>, %v: tensor<4096xf32>, %b: tensor<64xf32>) attributes {axl.frozen = array<i64: 1, 2>} {
+  %0 = ax.reshape %v : tensor<4096xf32> -> tensor<64x64xf32>
+  %1 = ax.cast %0 : tensor<64x64xf32> -> tensor<64x64xbf16>
+  %2 = ax.cast %b : tensor<64xf32> -> tensor<64xbf16>
+  %3 = axl.library(%x, %1, %2) {
+  ^bb0(%p: tensor<16x64xbf16>, %q: tensor<64x64xbf16>, %r: tensor<64xbf16>):
+    %6 = ax.linear %p, %q : tensor<16x64xbf16>, tensor<64x64xbf16> -> tensor<16x64xbf16>
+    %7 = ax.binary add %6, %r : tensor<16x64xbf16>, tensor<64xbf16> -> tensor<16x64xbf16>
+    axl.yield %7 : tensor<16x64xbf16>
+  } : (tensor<16x64xbf16>, tensor<64x64xbf16>, tensor<64xbf16>) -> tensor<16x64xbf16>
+  %4 = ax.cast %3 : tensor<16x64xbf16> -> tensor<16x64xf32>
+  %5 = ax.binary add %4, %b : tensor<16x64xf32>, tensor<64xf32> -> tensor<16x64xf32>
+  axl.yield %5 : tensor<16x64xf32>
+}
+
+// -----
+
+// A state that steps change; and what the stage gives.
+// CHECK-LABEL: axl.stage @not
+// CHECK-NOT: axl.once
+axl.stage @not(%x: tensor<16x64xbf16>, %v: tensor<64x64xf32>, %w: tensor<64x64xf32>) attributes {axl.frozen = array<i64: 2>} {
+  %0 = ax.cast %v : tensor<64x64xf32> -> tensor<64x64xbf16>
+  %1 = ax.linear %x, %0 : tensor<16x64xbf16>, tensor<64x64xbf16> -> tensor<16x64xbf16>
+  %2 = ax.cast %w : tensor<64x64xf32> -> tensor<64x64xbf16>
+  %3 = ax.linear %1, %2 : tensor<16x64xbf16>, tensor<64x64xbf16> -> tensor<16x64xbf16>
+  axl.yield %2, %3 : tensor<64x64xbf16>, tensor<16x64xbf16>
+}
+
+// -----
+
+// A product of weights, too. What lies in between may be as large as it is: that
+// is there in the first step alone.
+// CHECK-LABEL: axl.stage @chain
+// CHECK: %[[F:.*]] = axl.fusion(%{{.*}}) attributes {axl.once} {
+// CHECK: %[[P:.*]] = ax.linear %[[F]], %{{.*}} {axl.once}
+// CHECK: ax.linear %{{.*}}, %[[P]] :
+axl.stage @chain(%x: tensor<16x1024xf32>, %v: tensor<1024x1024xi8>, %w: tensor<1024x256xf32>) attributes {axl.frozen = array<i64: 1, 2>} {
+  %0 = ax.cast %v : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
+  %1 = ax.linear %0, %w : tensor<1024x1024xf32>, tensor<1024x256xf32> -> tensor<1024x256xf32>
+  %2 = ax.linear %x, %1 : tensor<16x1024xf32>, tensor<1024x256xf32> -> tensor<16x256xf32>
+  axl.yield %2 : tensor<16x256xf32>
+}
+
+// -----
+
+// Weights of eight bits are not kept as f32, nor what is made of that; those that
+// are few are.
+// CHECK-LABEL: axl.stage @grown
+// CHECK: axl.fusion(%{{.*}}) {
+// CHECK: ax.dot {{.*}} contract [1] x [0] : tensor
+// CHECK: axl.fusion(%{{.*}}) attributes {axl.once} {
+axl.stage @grown(%x: tensor<16x1024xf32>, %v: tensor<1024x1024xi8>, %w: tensor<1024x64xi8>) attributes {axl.frozen = array<i64: 1, 2>} {
+  %0 = ax.cast %v : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
+  %4 = ax.dot %0, %0 batch [] x [] contract [1] x [0] : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+  %1 = ax.linear %x, %4 : tensor<16x1024xf32>, tensor<1024x1024xf32> -> tensor<16x1024xf32>
+  %2 = ax.cast %w : tensor<1024x64xi8> -> tensor<1024x64xf32>
+  %3 = ax.linear %1, %2 : tensor<16x1024xf32>, tensor<1024x64xf32> -> tensor<16x64xf32>
+  axl.yield %3 : tensor<16x64xf32>
+}
+
+// -----
+
+// A rank's number may be that of the micro-batch.
+ax.plan @p version 1 {
+  ax.mesh [] in time [micro = 2]
+  axl.program @main {
+    // CHECK-LABEL: axl.stage @slices
+    // CHECK-NOT: axl.once
+    axl.stage @slices(%x: tensor<16x64xf32>, %v: tensor<64x64xf32>) attributes {axl.frozen = array<i64: 1>} {
+      %0 = axl.axis_index {micro} : tensor<i64>
+      %1 = ax.cast %0 : tensor<i64> -> tensor<f32>
+      %2 = ax.binary mul %v, %1 : tensor<64x64xf32>, tensor<f32> -> tensor<64x64xf32>
+      %3 = ax.linear %x, %2 : tensor<16x64xf32>, tensor<64x64xf32> -> tensor<16x64xf32>
+      axl.yield %3 : tensor<16x64xf32>
+    }
+  }
+}
