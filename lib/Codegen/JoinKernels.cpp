@@ -182,6 +182,21 @@ int64_t totalBytesOf(ValueRange values) {
   return bytes;
 }
 
+/// The results of `whole` are copies as those of its members were.
+static void setCopies(FusionOp whole, ArrayRef<FusionOp> members) {
+  SmallVector<int64_t> copies;
+  bool areAny = false;
+  for (FusionOp member : members) {
+    copies.resize(copies.size() + member->getNumResults(), -1);
+    if (auto own = member->getAttrOfType<DenseI64ArrayAttr>(kCopies)) {
+      llvm::copy(own.asArrayRef(), copies.end() - member->getNumResults());
+      areAny = true;
+    }
+  }
+  if (areAny)
+    whole->setAttr(kCopies, DenseI64ArrayAttr::get(whole.getContext(), copies));
+}
+
 FusionOp joinAt(FusionOp place, ArrayRef<FusionOp> members) {
   OpBuilder builder(place);
   SmallVector<Location> locations;
@@ -197,6 +212,7 @@ FusionOp joinAt(FusionOp place, ArrayRef<FusionOp> members) {
                        TypeRange(ValueRange(results)), operands.getArrayRef());
   if (place->hasAttr(kOnce))
     whole->setAttr(kOnce, builder.getUnitAttr());
+  setCopies(whole, members);
   Block &body = whole.getBody().emplaceBlock();
   IRMapping ofOperands;
   for (Value operand : operands)

@@ -74,12 +74,20 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   }
   passes.push_back(createFuse({separateKernels, gpu}));
   passes.push_back(createComputeOnce());
+  passes.push_back(createRoundAtUpdate());
   if (gpu && !separateKernels)
     passes.push_back(createJoinKernels());
   passes.push_back(createMarkInPlace());
   passes.push_back(createReadParts());
   passes.push_back(createPlaceBuffers());
   return passes;
+}
+
+void addStagePass(OpPassManager &plans, std::unique_ptr<Pass> pass) {
+  if (pass->getOpName() == PlanOp::getOperationName())
+    plans.addPass(std::move(pass));
+  else
+    plans.nest<LocalProgramOp>().nest<LocalStageOp>().addPass(std::move(pass));
 }
 
 #define GEN_PASS_REGISTRATION
@@ -90,9 +98,10 @@ void registerLocalPasses() {
   PassPipelineRegistration<>(
       "axl-lower", "All steps from a plan to what becomes commands",
       [](OpPassManager &manager) {
-        manager.addPass(createLocalize());
+        OpPassManager &plans = manager.nest<PlanOp>();
+        plans.addPass(createLocalize());
         for (std::unique_ptr<Pass> &pass : stagePasses(false))
-          manager.addPass(std::move(pass));
+          addStagePass(plans, std::move(pass));
       });
 }
 

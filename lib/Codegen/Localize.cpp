@@ -275,26 +275,37 @@ llvm::Expected<OwningOpRef<LocalStageOp>> localize(StageOp stage,
   return local;
 }
 
-/// The states that steps change: what another program prepares has changed
-/// before.
-static llvm::DenseSet<Attribute> findChanging(PlanOp plan) {
-  llvm::DenseSet<Attribute> changing;
+/// How many lists store each state that steps change: what another program
+/// prepares has changed before.
+static llvm::DenseMap<Attribute, int> countStores(PlanOp plan) {
+  llvm::DenseMap<Attribute, int> counts;
   for (auto program : plan.getBody().front().getOps<ProgramOp>())
     if (program.getSymName() != preparationProgram)
-      program.walk(
-          [&](StoreOp store) { changing.insert(store.getStateAttr()); });
-  return changing;
+      program.walk([&](StoreOp store) { ++counts[store.getStateAttr()]; });
+  return counts;
 }
 
-/// Says which of the states that the stage loads are not among `changing`.
+/// Says which of the states that the stage loads no list stores.
 static void markFrozen(LocalStageOp stage,
-                       const llvm::DenseSet<Attribute> &changing) {
+                       const llvm::DenseMap<Attribute, int> &stores) {
   SmallVector<int64_t> frozen;
   for (auto [i, state] : llvm::enumerate(stage.getStates()))
-    if (!changing.contains(state))
+    if (!stores.contains(state))
       frozen.push_back(stage.getNumInputs() + static_cast<int64_t>(i));
   if (!frozen.empty())
     stage->setAttr(kFrozen, DenseI64ArrayAttr::get(stage.getContext(), frozen));
+}
+
+/// Says which states one list of the program alone stores.
+static void markOwned(LocalProgramOp local, ProgramOp program,
+                      const llvm::DenseMap<Attribute, int> &stores) {
+  SmallVector<Attribute> owned;
+  program.walk([&](StoreOp store) {
+    if (stores.lookup(store.getStateAttr()) == 1)
+      owned.push_back(store.getStateAttr());
+  });
+  if (!owned.empty())
+    local->setAttr(kOwned, ArrayAttr::get(local.getContext(), owned));
 }
 
 llvm::Expected<OwningOpRef<LocalProgramOp>> localize(ProgramOp program) {
@@ -307,13 +318,15 @@ llvm::Expected<OwningOpRef<LocalProgramOp>> localize(ProgramOp program) {
   sharding::Mesh mesh = getMesh(program);
   // What is done in the program that prepares is done once as it is.
   bool isRepeated = program.getSymName() != preparationProgram;
-  auto changing = findChanging(program->getParentOfType<PlanOp>());
+  auto stores = countStores(program->getParentOfType<PlanOp>());
+  if (isRepeated)
+    markOwned(*local, program, stores);
   for (auto stage : program.getBody().front().getOps<StageOp>()) {
     auto made = localize(stage, mesh);
     if (!made)
       return addContext(made.takeError(), "stage " + stage.getSymName());
     if (isRepeated)
-      markFrozen(made->get(), changing);
+      markFrozen(made->get(), stores);
     body.push_back(made->release());
   }
   return local;

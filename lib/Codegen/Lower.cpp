@@ -33,7 +33,7 @@ static LogicalResult runOnStages(std::unique_ptr<Pass> pass, PlanOp plan,
   manager.enableTiming(scope);
   // The end is verified; axopt-opt looks after each step.
   manager.enableVerifier(false);
-  manager.nest<LocalProgramOp>().nest<LocalStageOp>().addPass(std::move(pass));
+  addStagePass(manager, std::move(pass));
   return manager.run(plan);
 }
 

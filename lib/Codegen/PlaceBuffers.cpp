@@ -6,7 +6,8 @@
 // over micro-batches, which starts anew in the next step; or the arena, of
 // which it has a piece from the command that makes it to the last that reads
 // it. The first saves a copy, the second saves memory, so they come first. But
-// what is made in the first step alone has memory of its own.
+// what is made in the first step alone has memory of its own, and so have
+// copies of states, which other lists may read.
 //
 // An example, of commands a .. d, each with 4 kB of results:
 //
@@ -114,6 +115,12 @@ private:
     return viewOf(stage.getYield()->getOperand(number)).base;
   }
 
+  /// Returns the number of the copy that it is, or -1.
+  static int64_t copyOf(OpResult result) {
+    auto copies = result.getOwner()->getAttrOfType<DenseI64ArrayAttr>(kCopies);
+    return copies ? copies[result.getResultNumber()] : -1;
+  }
+
   /// Whether the result is there in later steps, which do not make it anew.
   static bool isKept(OpResult result) {
     return result.getOwner()->hasAttr(kOnce) &&
@@ -170,7 +177,9 @@ private:
       places[result] = PlaceAttr::get(op->getContext(), kind, number);
       pieceOf[result] = piece;
     };
-    if (isKept(result)) {
+    if (int64_t copy = copyOf(result); copy >= 0) {
+      decide(PlaceKind::Copy, copy, addPiece({}));
+    } else if (isKept(result)) {
       decide(PlaceKind::Kept, numKept++, addPiece({}));
     } else if (std::optional<unsigned> operand = replacedOperand(result)) {
       Value base = viewOf(op->getOperand(*operand)).base;

@@ -17,6 +17,15 @@ inline constexpr llvm::StringLiteral kSpent = "axl.spent";
 /// the plan stores to, or only the one that ran before.
 inline constexpr llvm::StringLiteral kFrozen = "axl.frozen";
 
+/// The attribute of a local program that says which states nothing changes but
+/// one list of it: an array of their symbols.
+inline constexpr llvm::StringLiteral kOwned = "axl.owned";
+
+/// The attribute of a kernel that says which results are rounded copies of
+/// states, which lists of a rank share from step to step: for each result the
+/// number of the copy in the program, or -1.
+inline constexpr llvm::StringLiteral kCopies = "axl.copies";
+
 /// The attribute of what becomes a command that is done in the first step
 /// alone: a unit.
 inline constexpr llvm::StringLiteral kOnce = "axl.once";

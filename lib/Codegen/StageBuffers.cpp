@@ -41,6 +41,21 @@ llvm::Expected<int32_t> StageBuffers::constantState(ConstantOp constant) {
   return it->second;
 }
 
+/// Returns its number among the kept values.
+int32_t StageBuffers::addKept(Value value) {
+  rt::Kept kept;
+  kept.name = getNodeName(value.getDefiningOp()).str();
+  kept.bytes = byteSizeOf(value);
+  kept.isOnce = true;
+  stage.kept.push_back(std::move(kept));
+  return stage.kept.size() - 1;
+}
+
+int32_t StageBuffers::placeInKept(Value value, int32_t kept) {
+  return place(value, add(rt::Space::Kept, kept, byteSizeOf(value),
+                          stage.kept[kept].name));
+}
+
 llvm::Expected<int32_t> StageBuffers::of(Value value) {
   if (auto it = buffers.find(value); it != buffers.end())
     return it->second;
@@ -58,14 +73,14 @@ llvm::Expected<int32_t> StageBuffers::of(Value value) {
     Value operand = op->getOperand(chosen.getNumber());
     return place(value, lookup(viewOf(operand).base));
   }
-  if (chosen.getKind() == PlaceKind::Kept) {
-    rt::Kept kept;
-    kept.name = getNodeName(op).str();
-    kept.bytes = byteSizeOf(value);
-    kept.isOnce = true;
-    stage.kept.push_back(std::move(kept));
-    return place(value, add(rt::Space::Kept, stage.kept.size() - 1,
-                            byteSizeOf(value), getNodeName(op)));
+  if (chosen.getKind() == PlaceKind::Kept)
+    return placeInKept(value, addKept(value));
+  if (chosen.getKind() == PlaceKind::Copy) {
+    auto [it, isNew] =
+        tables.copies.try_emplace({&stage, chosen.getNumber()}, 0);
+    if (isNew)
+      it->second = addKept(value);
+    return placeInKept(value, it->second);
   }
   assert(chosen.getKind() == PlaceKind::Arena && "results are placed first");
   return place(value, add(rt::Space::Arena, 0, byteSizeOf(value),

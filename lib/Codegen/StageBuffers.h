@@ -31,6 +31,8 @@ public:
 
 private:
   llvm::Expected<int32_t> constantState(ConstantOp constant);
+  int32_t addKept(mlir::Value value);
+  int32_t placeInKept(mlir::Value value, int32_t kept);
 
   ProgramTables &tables;
   rt::StageProgram &stage;

@@ -32,6 +32,8 @@ struct ProgramTables {
   /// Whether libraries are those of a GPU.
   bool gpu;
   llvm::StringMap<int32_t> states;
+  /// The kept value of each copy of a state, by stage and number.
+  llvm::DenseMap<std::pair<rt::StageProgram *, int64_t>, int32_t> copies;
   llvm::DenseMap<mlir::Attribute, int32_t> constants;
   /// The number of each kernel, by its key.
   llvm::StringMap<int32_t> kernels;

@@ -104,11 +104,11 @@ void ax::printListing(const Program &program, llvm::raw_ostream &os) {
 /// How many times a rank does it in a step behind the first.
 static int64_t timesOf(const Command &command, const CommandList &list,
                        const Program &program) {
-  constexpr uint64_t notFirst = 1;
   int64_t all = list.isOnceAStep ? 1 : program.mesh.numTimeSlices();
   int64_t times = 0;
   for (int64_t microBatch = 0; microBatch < all; ++microBatch)
-    times += command.isFor(static_cast<int32_t>(microBatch), notFirst);
+    times +=
+        command.isFor(static_cast<int32_t>(microBatch), /*isFirstTime=*/false);
   return times;
 }
 

@@ -159,7 +159,7 @@ llvm::Error RankExecutor::runAction(const Action &action, const Turn &turn) {
     return error;
   auto list = static_cast<size_t>(action.list);
   for (size_t i = firstStep[list]; i < firstStep[list + 1]; ++i)
-    if (steps[i].command->isFor(action.microBatch, turn.step))
+    if (steps[i].command->isFor(action.microBatch, turn.isFirst()))
       if (llvm::Error error =
               runStep(static_cast<int32_t>(i), action.microBatch))
         return error;

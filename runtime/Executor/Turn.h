@@ -20,6 +20,9 @@ struct Turn {
   /// How often a step does the list, and how often this one has before.
   int32_t perStep = 1, place = 0;
 
+  /// Whether the list was never done before.
+  bool isFirst() const { return step == 0 && place == 0; }
+
   size_t slotOf(size_t slots) const {
     return (step * static_cast<uint64_t>(perStep) +
             static_cast<uint64_t>(place)) %

@@ -126,11 +126,11 @@ def loaded():
     for more in {}, {"axis": 0, "transposed": False}:
         text, summary = planned(2048, **more)
         assert "ax.load @w " in text and "prepared" not in text, text
-        # 2 MiB of numbers, 1 MiB of scales, and zero points of 0.1 MiB; floats
-        # would take 16 MiB.
+        # 2 MiB of numbers, 1 MiB of scales, and zero points of 0.1 MiB, of which
+        # what is made once takes 0.25; floats would take 16 MiB.
         (memory,) = re.findall(
             r"weights ([\d.]+) MiB, activations ([\d.]+) MiB", summary)
-        assert float(memory[0]) < 3.3 and float(memory[1]) < 3.3, summary
+        assert float(memory[0]) < 3.5 and float(memory[1]) < 3.3, summary
 
 
 def cast():

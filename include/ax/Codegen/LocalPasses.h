@@ -21,6 +21,9 @@ namespace ax::codegen {
 std::vector<std::unique_ptr<mlir::Pass>>
 stagePasses(bool separateKernels, std::optional<GpuTarget> target = {});
 
+/// Adds one of these to what runs on plans: for them, or for each local stage.
+void addStagePass(mlir::OpPassManager &plans, std::unique_ptr<mlir::Pass> pass);
+
 /// All passes, and the pipeline `axl-lower`, which is all of them on a plan.
 void registerLocalPasses();
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In the order in which they run. The first makes local programs of a plan's;
-// the others run on whatever holds local stages, each of which by itself.
+// the others run on whatever holds local stages, each of which by itself, but
+// for those that run on plans.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_LOCALPASSES_TD
@@ -362,6 +363,16 @@ def ComputeOnce : Pass<"axl-compute-once"> {
     take more memory than what it is made of is made anew in each step, unless it is
     little, as weights of four bits are that are multiplied as bf16; likewise what
     the stage gives, and what differs from micro-batch to micro-batch.
+  }];
+}
+
+def RoundAtUpdate : Pass<"axl-round-at-update", "::ax::PlanOp"> {
+  let summary = "Weights are rounded where they are updated";
+  let description = [{
+    A kernel that only rounds a state, which one list of the program alone stores, is
+    done once (`axl.once`), and the kernel that makes the new value leaves it rounded
+    for the next step, too; or one behind that, of lists that are done for each
+    micro-batch. The copies (`axl.copies`) stay in memory beside the state.
   }];
 }
 

@@ -13,7 +13,8 @@ def Axl_PlaceKind : I32EnumAttr<"PlaceKind", "what a place is a part of", [
     I32EnumAttrCase<"Arena", 0, "arena">,
     I32EnumAttrCase<"Result", 1, "result">,
     I32EnumAttrCase<"Operand", 2, "operand">,
-    I32EnumAttrCase<"Kept", 3, "kept">]> {
+    I32EnumAttrCase<"Kept", 3, "kept">,
+    I32EnumAttrCase<"Copy", 4, "copy">]> {
   let cppNamespace = "::ax";
   let genSpecializedAttr = 0;
 }

@@ -37,7 +37,9 @@ def Axl_PlaceAttr : AttrDef<Axl_Dialect, "Place"> {
     - `result 1`: where the stage's result 1 goes when the stage is done;
     - `operand 0`: in the memory of the command's operand 0, which nothing reads
       afterwards;
-    - `kept 0`: in memory that nothing else of the stage has, from step to step.
+    - `kept 0`: in memory that nothing else of the stage has, from step to step;
+    - `copy 1`: likewise, where all lists of a rank find the program's copy 1 of a
+      state.
   }];
   let parameters = (ins EnumParameter<Axl_PlaceKind>:$kind, "int64_t":$number);
   let assemblyFormat = "`<` $kind $number `>`";

@@ -172,8 +172,8 @@ struct Kept {
   std::string name;
   int64_t bytes = 0;
   int32_t slots = 1;
-  /// Commands make it once (MicroBatches::Once), for all steps; it has one
-  /// slot.
+  /// Commands make it once (MicroBatches::Once), for all steps until others
+  /// do; it has one slot.
   bool isOnce = false;
 };
 
@@ -361,7 +361,7 @@ struct FaultCommand {
 inline constexpr int64_t faultWordBytes = 16;
 
 /// For which micro-batches a command is done, in a list that is done for each
-/// of them; Once: for the first one of the first step alone.
+/// of them; Once: when the list is done for the first time of all.
 enum class MicroBatches { All, First, AllButFirst, Once };
 
 struct Command {
@@ -378,8 +378,9 @@ struct Command {
   /// First and AllButFirst only of products; Once only of what computes.
   MicroBatches microBatches = MicroBatches::All;
 
-  /// Whether it is done for a micro-batch of a step, both counted from 0.
-  bool isFor(int32_t microBatch, uint64_t step) const {
+  /// Whether it is done for a micro-batch, where its list has been done before
+  /// or not.
+  bool isFor(int32_t microBatch, bool isFirstTime) const {
     switch (microBatches) {
     case MicroBatches::All:
       return true;
@@ -388,7 +389,7 @@ struct Command {
     case MicroBatches::AllButFirst:
       return microBatch != 0;
     case MicroBatches::Once:
-      return microBatch == 0 && step == 0;
+      return isFirstTime;
     }
     return false;
   }

@@ -147,3 +147,25 @@ axl.stage @once(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64xf
   %5 = ax.linear %4, %2 : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
   axl.yield %1, %3, %5 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
 }
+
+// -----
+
+// Results that are copies of states remain that.
+// CHECK-LABEL: axl.stage @copies
+// CHECK: %[[U:.*]]:4 = axl.fusion(%{{.*}}) attributes {axl.copies = array<i64: -1, 0, -1, 1>} {
+// CHECK: axl.yield %[[U]]#0, %[[U]]#2
+axl.stage @copies(%a: tensor<64xf32>, %b: tensor<64xf32>) {
+  %0:2 = axl.fusion(%a) attributes {axl.copies = array<i64: -1, 0>} {
+  ^bb0(%p: tensor<64xf32>):
+    %6 = ax.unary neg %p : tensor<64xf32> -> tensor<64xf32>
+    %7 = ax.cast %6 : tensor<64xf32> -> tensor<64xbf16>
+    axl.yield %6, %7 : tensor<64xf32>, tensor<64xbf16>
+  } : (tensor<64xf32>) -> (tensor<64xf32>, tensor<64xbf16>)
+  %1:2 = axl.fusion(%b) attributes {axl.copies = array<i64: -1, 1>} {
+  ^bb0(%p: tensor<64xf32>):
+    %6 = ax.unary neg %p : tensor<64xf32> -> tensor<64xf32>
+    %7 = ax.cast %6 : tensor<64xf32> -> tensor<64xbf16>
+    axl.yield %6, %7 : tensor<64xf32>, tensor<64xbf16>
+  } : (tensor<64xf32>) -> (tensor<64xf32>, tensor<64xbf16>)
+  axl.yield %0#0, %1#0 : tensor<64xf32>, tensor<64xf32>
+}

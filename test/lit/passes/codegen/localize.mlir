@@ -52,11 +52,12 @@ ax.plan @group version 1 {
 }
 
 // States that no program changes are the same in each step: of what one prepares,
-// to others; in that one everything is done once as it is.
+// to others; in that one everything is done once as it is. What one list stores
+// alone belongs to its program.
 // CHECK-LABEL: ax.plan @states
 // CHECK: axl.program @prepare
 // CHECK-NOT: axl.frozen
-// CHECK: axl.program @step
+// CHECK: axl.program @step attributes {axl.owned = [@changed]}
 // CHECK: axl.stage @s({{.*}}) loads(@changed = %{{.*}}, @weight = %{{.*}}, @made = %{{.*}}) {{.*}}axl.frozen = array<i64: 2, 3>
 // CHECK: axl.program @predict
 // CHECK: axl.stage @p({{.*}}) loads(@made = %{{.*}}, @changed = %{{.*}}) {{.*}}axl.frozen = array<i64: 1>
