@@ -7,12 +7,13 @@
 //   x    = kernel(ids, table)
 //   y    = matmul(x, wide)
 //
-// The weight does not change from step to step, and so does what is made of it
-// alone: whoever reads it later finds it where the first step has left it. It
-// takes that memory as long as the program is there, beside the weight itself.
-// So a command is done once only if what is left of a weight is not larger than
-// it is, or small. What is done in each step after all leaves more of those
-// that it reads, until all that is left fits.
+// The weight does not change from step to step, nor does what is made of it
+// alone: whoever reads that later finds it where the first step has left it. It
+// takes memory as long as the program is there, in the first step beside the
+// weight itself, and in others where somebody else reads that. So a command is
+// done once only if what is left of a weight is not larger than it is, or
+// small. What is done in each step after all leaves more of those that it
+// reads, until all that is left fits.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"

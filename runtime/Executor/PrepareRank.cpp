@@ -425,6 +425,14 @@ RankExecutor::makeOwnState(int32_t number) {
 }
 
 llvm::Error RankExecutor::prepareState() {
+  std::vector<bool> isReadLater(program.states.size(), false);
+  for (const Step &step : steps)
+    for (const BufferRef &ref : step.references)
+      if (const Buffer &buffer =
+              stage->buffers[static_cast<size_t>(ref.buffer)];
+          buffer.space == Space::State &&
+          step.command->microBatches != MicroBatches::Once)
+        isReadLater[static_cast<size_t>(buffer.index)] = true;
   for (size_t b = 0; b < stage->buffers.size(); ++b) {
     const Buffer &buffer = stage->buffers[b];
     if (buffer.space != Space::State || !needsState[b])
@@ -448,7 +456,8 @@ llvm::Error RankExecutor::prepareState() {
       return part.takeError();
     bases[b] = (*part)->getAddress();
     memory.stateBytes += (*part)->getSize();
-    sharedState.push_back(std::move(*part));
+    (isReadLater[static_cast<size_t>(buffer.index)] ? sharedState : firstState)
+        .push_back(std::move(*part));
   }
   return llvm::Error::success();
 }

@@ -101,6 +101,9 @@ llvm::Error RankExecutor::finish() {
   for (ListPorts &ports : listPorts)
     ports.collect();
   ++numEnded;
+  for (const std::shared_ptr<const StatePart> &part : firstState)
+    memory.stateBytes -= part->getSize();
+  firstState.clear();
   lookForFaults();
   progress.setOnHost(RankProgress::idle);
   return llvm::Error::success();

@@ -262,6 +262,8 @@ private:
   /// How often each state is read, but for what has been packed.
   std::vector<int32_t> numReads;
   std::vector<std::shared_ptr<const StatePart>> sharedState;
+  /// Those that only commands read which are done once; until they are.
+  std::vector<std::shared_ptr<const StatePart>> firstState;
   std::map<int32_t, std::shared_ptr<DeviceMemory>> ownState;
   std::map<std::string, std::string> hostOps;
   bool isBlocking, isCaptured;

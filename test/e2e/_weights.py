@@ -28,7 +28,9 @@ def save(path, tensors, kind="F32"):
 
 
 def close(got, wanted):
-    if not np.allclose(got, wanted, rtol=1e-4, atol=1e-5):
+    # What is small beside others may be a difference of large numbers.
+    if not np.allclose(got, wanted, rtol=1e-4,
+                       atol=1e-5 * max(1, np.abs(wanted).max(initial=0))):
         raise Failed(f"{got}, expected {wanted}")
 
 

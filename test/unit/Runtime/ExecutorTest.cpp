@@ -322,6 +322,34 @@ TEST(ExecutorTest, WhatIsDoneOnceStays) {
   }
 }
 
+/// A state that only such a command reads is not there any more behind it.
+TEST(ExecutorTest, WhatIsReadOnceIsDropped) {
+  for (bool isReadLater : {false, true}) {
+    ProgramBuilder b({{"data", 1, false}});
+    Shape shape{4};
+    sharding::Layout layout = b.split(shape, {});
+    b.stages(1);
+    int32_t state = b.state("w", countingTensor(shape, 5), layout);
+    int32_t w = b.buffer(0, Space::State, state, 16),
+            out = b.buffer(0, Space::Output, b.output("y", shape, layout), 16);
+    b.stage().kept.push_back({"made once", 16, 1, true});
+    int32_t kept = b.buffer(0, Space::Kept, 0, 16);
+    b.kernel(0, "once", doublePlusOne, {w, kept}, 4);
+    b.stage().lists[0].commands.back().microBatches = MicroBatches::Once;
+    b.kernel(0, "always", doublePlusOne, {isReadLater ? w : kept, out}, 4);
+    auto executor = create(b);
+    ASSERT_TRUE(executor);
+    EXPECT_EQ(executor->getMemory()[0].stateBytes, 16);
+    for (int i = 0; i < 3; ++i) {
+      auto outputs = llvm::cantFail(executor->run({}));
+      for (int64_t e = 0; e < 4; ++e)
+        EXPECT_EQ(outputs[0].getDouble(e),
+                  isReadLater ? 2 * (5 + e) + 1 : 4 * (5 + e) + 3);
+      EXPECT_EQ(executor->getMemory()[0].stateBytes, isReadLater ? 16 : 0);
+    }
+  }
+}
+
 TEST(ExecutorTest, ARequestCanBeUsedAgain) {
   ProgramBuilder b = makePipeline(2, 2, 2);
   auto executor = create(b);
