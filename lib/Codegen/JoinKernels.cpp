@@ -97,10 +97,11 @@ bool canWait(Value value, Operation *place) {
 }
 
 /// Whether it is some numbers that are made of inputs, which may be there
-/// earlier.
+/// earlier. A new copy of a state may not: others read the old one before.
 bool canComeFirst(FusionOp fusion) {
   constexpr int64_t fewBytes = 256;
-  return llvm::all_of(fusion->getOperands(), llvm::IsaPred<BlockArgument>) &&
+  return !fusion->hasAttr(kCopies) &&
+         llvm::all_of(fusion->getOperands(), llvm::IsaPred<BlockArgument>) &&
          llvm::all_of(fusion->getResults(), [](Value result) {
            return byteSizeOf(result) <= fewBytes;
          });

@@ -9,9 +9,12 @@
 //                                                        are slices
 //
 // A GPU takes as long for one product as for the three, each of which leaves
-// most of it idle. Who reads a slice finds rows further apart, which libraries
-// and kernels take as they are; what is exchanged or given has to be in one
-// piece, and is not made so.
+// most of it idle. So they are small: what the last of them gives is in memory
+// from the first on. The weights that lie beside each other are as large as
+// those that they are made of, and no weight is in two such, but in equal ones:
+// `axl-compute-once` makes them once. Who reads a slice finds rows further
+// apart, which libraries and kernels take as they are; what is exchanged or
+// given has to be in one piece, and is not made so.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
@@ -55,13 +58,16 @@ static bool canBeSlice(Value result) {
                        llvm::IsaPred<LocalYieldOp, LocalCollectiveOpInterface>);
 }
 
-/// Whether it is a product with small weights, with a bias and an activation at
-/// most.
+/// Whether it is a small product with small weights, with a bias and an
+/// activation at most.
 static bool isJoinable(Operation *op, const llvm::DenseSet<Value> &fixed) {
   // Reading it takes a GPU about as long as launching a kernel.
   constexpr int64_t smallBytes = 4 << 20;
+  // As many elements as half of a large card's multiprocessors do at a time.
+  constexpr int64_t fewElements = 1 << 20;
   auto linear = dyn_cast_if_present<LinearOp>(getLibraryCore(op));
   if (!linear || !canBeSlice(op->getResult(0)) ||
+      tensorType(op->getResult(0)).getNumElements() > fewElements ||
       byteSizeOf(op->getOperand(1)) > smallBytes ||
       !llvm::all_of(op->getOperands().drop_front(),
                     [&](Value operand) { return fixed.contains(operand); }))
@@ -166,27 +172,83 @@ static void join(ArrayRef<Operation *> members) {
 
 namespace {
 
+/// Products that become one.
+using Members = SmallVector<Operation *>;
+
+/// Of what weights beside each other are made, and how much of each is left.
+class WeightBudget {
+public:
+  /// Whether all of the members' weights fit, which takes them; or lie beside
+  /// each other already.
+  bool take(ArrayRef<Operation *> members) {
+    SmallVector<Value> weights;
+    for (Operation *member : members)
+      weights.push_back(member->getOperand(1));
+    if (llvm::is_contained(taken, weights))
+      return true;
+    llvm::SmallDenseMap<Value, int64_t> left;
+    for (Value weight : weights) {
+      Value source = sourceOf(weight);
+      int64_t &bytes = left.try_emplace(source, leftOf(source)).first->second;
+      bytes -= byteSizeOf(weight);
+      if (bytes < 0)
+        return false;
+    }
+    for (auto [source, bytes] : left)
+      all[source] = bytes;
+    taken.push_back(std::move(weights));
+    return true;
+  }
+
+private:
+  int64_t leftOf(Value source) const {
+    auto known = all.find(source);
+    return known == all.end() ? byteSizeOf(source) : known->second;
+  }
+
+  /// The largest state that it is made of.
+  static Value sourceOf(Value weight) {
+    Value largest;
+    SmallVector<Value> open{weight};
+    while (!open.empty()) {
+      Value value = open.pop_back_val();
+      if (Operation *maker = value.getDefiningOp())
+        llvm::append_range(open, maker->getOperands());
+      else if (!largest || byteSizeOf(value) > byteSizeOf(largest))
+        largest = value;
+    }
+    return largest;
+  }
+
+  llvm::DenseMap<Value, int64_t> all;
+  SmallVector<SmallVector<Value>> taken;
+};
+
 struct JoinLinearsPass : codegen::impl::JoinLinearsBase<JoinLinearsPass> {
   void runOnOperation() override {
     forEachStage(getOperation(), [](LocalStageOp stage) {
+      // Their weights are operands of the kernel that puts them together, and
+      // all results are in memory at once.
+      constexpr size_t most = 8;
       llvm::DenseSet<Value> fixed = findFixed(stage);
       // Those of one input, of which some differ in more than their columns.
-      llvm::MapVector<Value, SmallVector<SmallVector<Operation *>, 1>> groups;
+      llvm::MapVector<Value, SmallVector<Members, 1>> groups;
       for (Operation &op : stage.getBlock()) {
         if (!isJoinable(&op, fixed))
           continue;
-        auto &known = groups[op.getOperand(0)];
-        auto *alike = llvm::find_if(known, [&](ArrayRef<Operation *> members) {
-          return areAlike(members.front(), &op);
+        SmallVector<Members, 1> &known = groups[op.getOperand(0)];
+        auto *alike = llvm::find_if(known, [&](const Members &members) {
+          return members.size() < most && areAlike(members.front(), &op);
         });
         if (alike == known.end())
           known.push_back({&op});
         else
           alike->push_back(&op);
       }
+      WeightBudget budget;
       for (auto &[x, known] : groups)
-        for (ArrayRef<Operation *> members : known)
-          if (members.size() > 1)
+        for (const Members &members : known)
+          if (members.size() > 1 && budget.take(members))
             join(members);
     });
   }

@@ -85,7 +85,9 @@ bool mayJoin(FusionOp first, FusionOp second) {
   constexpr size_t mostBuffers = 16;
   // What is in a cache is read twice for nothing.
   constexpr int64_t leastBytes = 1 << 20, few = 64;
-  if (first->hasAttr(kOnce) != second->hasAttr(kOnce))
+  // Others read the old copy of a state before there is a new one.
+  if (first->hasAttr(kOnce) != second->hasAttr(kOnce) ||
+      second->hasAttr(kCopies))
     return false;
   llvm::SmallSetVector<Value, 16> buffers(first->operand_begin(),
                                           first->operand_end());

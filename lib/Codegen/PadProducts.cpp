@@ -16,7 +16,7 @@ using namespace ax::codegen;
 /// Elements of 16 bits in 16 bytes.
 static constexpr int64_t alignment = 8;
 /// What is smaller is not worth a copy: sizes, and multiplications. Weights
-/// that come from a file are copied each time.
+/// that change are copied in each step.
 static constexpr int64_t leastSize = 64, leastWork = int64_t(1) << 32;
 
 namespace {

@@ -44,7 +44,8 @@ llvm::Expected<int32_t> StageBuffers::constantState(ConstantOp constant) {
 /// Returns its number among the kept values.
 int32_t StageBuffers::addKept(Value value) {
   rt::Kept kept;
-  kept.name = getNodeName(value.getDefiningOp()).str();
+  auto fusion = value.getDefiningOp<FusionOp>();
+  kept.name = fusion ? nameOf(fusion) : nameOf(value.getDefiningOp());
   kept.bytes = byteSizeOf(value);
   kept.isOnce = true;
   stage.kept.push_back(std::move(kept));

@@ -118,7 +118,9 @@ void Checker::checkStage(int32_t index) {
 void Checker::checkMicroBatches(const Command &command) {
   const auto *library = std::get_if<LibraryCommand>(&command.body);
   if (command.microBatches == MicroBatches::Once)
-    require(library || std::holds_alternative<KernelCommand>(command.body),
+    // A check tells of each step.
+    require(library ? !std::holds_alternative<IndexCheckDesc>(library->desc)
+                    : std::holds_alternative<KernelCommand>(command.body),
             "only what computes may be done once");
   else if (command.microBatches != MicroBatches::All)
     require(library && std::holds_alternative<MatmulDesc>(library->desc) &&
@@ -166,6 +168,8 @@ void Checker::checkBuffers() {
     require(value.bytes >= 0 && value.slots >= 1 &&
                 value.slots <= mostKeptSlots && hasRoom(value),
             "it has no room");
+    require(!value.isOnce || value.slots == 1,
+            "it is of no micro-batch and has several slots");
   }
   for (const Buffer &buffer : stage->buffers) {
     where = "stage '" + stage->name + "', buffer '" + buffer.name + "': ";

@@ -215,10 +215,11 @@ def JoinActivations : Pass<"axl-join-activations"> {
 def JoinLinears : Pass<"axl-join-linears"> {
   let summary = "Products of one input by small weights become one";
   let description = [{
-    For GPUs, behind `axl-join-epilogues`: weights of up to 4 MB that no step changes
-    are put beside each other, and so are biases, which `axl-compute-once` does in
-    the first step. Who reads one of the products reads a part of each row then; a
-    product that is exchanged, or given, stays by itself.
+    For GPUs, behind `axl-join-epilogues`: of up to eight products of at most 2^20
+    elements weights of up to 4 MiB that no step changes are put beside each other,
+    and so are biases, which `axl-compute-once` does in the first step. Who reads one
+    of the products reads a part of each row then; a product that is exchanged, or
+    given, stays by itself, and so does what would take a weight a second time.
   }];
 }
 
@@ -360,9 +361,9 @@ def ComputeOnce : Pass<"axl-compute-once"> {
     they are done in the first step, whose results stay in memory. That is what
     compiling has added for a device, as a bias in the type of a product, or a weight
     whose rows are padded; the model's own is in the program `prepare`. What would
-    take more memory than what it is made of is made anew in each step, unless it is
-    little, as weights of four bits are that are multiplied as bf16; likewise what
-    the stage gives, and what differs from micro-batch to micro-batch.
+    take more memory of a stage than what it is made of, as weights of four bits that
+    are multiplied as bf16, is made anew in each step, unless it is little; likewise
+    what the stage gives, and what differs from micro-batch to micro-batch.
   }];
 }
 

@@ -13,8 +13,8 @@ namespace ax::rt {
 /// what they use for a while, only they know, but for the gradient of
 /// attention, which takes much.
 struct MemoryNeeds {
-  /// States from files, or prepared, and what is made of them once; other
-  /// states that change; all other ones.
+  /// States from files, or prepared, and what is made of them once, or when
+  /// they are updated; other states that change; all other ones.
   int64_t weights = 0, optimizer = 0, constants = 0;
   /// What lists make on their way, and what they keep for others.
   int64_t values = 0, kept = 0;

@@ -166,8 +166,9 @@ enum class Space {
   Kept,     ///< StageProgram::kept[index], the slot of this micro-batch
 };
 
-/// A value that one list of a stage leaves for others. Slot `micro-batch %
-/// slots` is that of a micro-batch; zero before the first run.
+/// A value that one list of a stage leaves for others, or for its own later
+/// steps. Slot `micro-batch % slots` is that of a micro-batch; zero before the
+/// first run.
 struct Kept {
   std::string name;
   int64_t bytes = 0;

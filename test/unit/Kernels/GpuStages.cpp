@@ -91,6 +91,7 @@ void checkStage(const std::vector<std::string> &operands,
   manager.addPass(createComposePools());
   manager.addPass(createSplitReductions());
   manager.addPass(createFuse({/*separately=*/false, /*gpu=*/true}));
+  manager.addPass(createJoinKernels());
   ASSERT_TRUE(succeeded(manager.run(stage)));
   if (numKernels > 0) {
     EXPECT_EQ(llvm::range_size(stage.getBlock().getOps<FusionOp>()),

@@ -295,6 +295,13 @@ const Fault faults[] = {
        p.stages[1].lists[0].isOnceAStep = true;
        p.stages[1].lists[0].commands[1].microBatches = MicroBatches::First;
      }},
+    {"'matmul': only what computes may be done once",
+     [](Program &p) {
+       checkIndices(p, sharding::Layout::replicated({4}));
+       p.stages[1].lists[0].commands[1].microBatches = MicroBatches::Once;
+     }},
+    {"kept value 'made once': it is of no micro-batch and has several slots",
+     [](Program &p) { p.stages[0].kept.push_back({"made once", 4, 2, true}); }},
     {"'recv': only what computes may be done once",
      [](Program &p) {
        p.stages[1].lists[0].commands[0].microBatches = MicroBatches::Once;

@@ -169,3 +169,45 @@ axl.stage @copies(%a: tensor<64xf32>, %b: tensor<64xf32>) {
   } : (tensor<64xf32>) -> (tensor<64xf32>, tensor<64xbf16>)
   axl.yield %0#0, %1#0 : tensor<64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// Numbers of arguments alone come to the first kernel, but not a new copy of a
+// state, whose old one is read in between.
+// CHECK-LABEL: axl.stage @early
+// CHECK: axl.fusion(%{{.*}}, %{{.*}})
+// CHECK: ax.linear
+// CHECK: ax.linear
+// CHECK: axl.fusion(%{{.*}}) attributes {axl.copies = array<i64: -1, 0>} {
+// CHECK: axl.fusion(%{{.*}}) attributes {axl.copies = array<i64: -1, 1>} {
+axl.stage @early(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>, %d: tensor<4xf32>, %x: tensor<4x4xf32>) {
+  %0 = axl.fusion(%a) {
+  ^bb0(%p: tensor<4xf32>):
+    %9 = ax.unary exp %p : tensor<4xf32> -> tensor<4xf32>
+    axl.yield %9 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  %v0 = ax.reshape %0 : tensor<4xf32> -> tensor<4x1xf32>
+  %1 = ax.linear %x, %v0 : tensor<4x4xf32>, tensor<4x1xf32> -> tensor<4x1xf32>
+  %2 = axl.fusion(%b) {
+  ^bb0(%p: tensor<4xf32>):
+    %9 = ax.unary exp %p : tensor<4xf32> -> tensor<4xf32>
+    axl.yield %9 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  %v2 = ax.reshape %2 : tensor<4xf32> -> tensor<4x1xf32>
+  %3 = ax.linear %x, %v2 : tensor<4x4xf32>, tensor<4x1xf32> -> tensor<4x1xf32>
+  %4:2 = axl.fusion(%c) attributes {axl.copies = array<i64: -1, 0>} {
+  ^bb0(%p: tensor<4xf32>):
+    %9 = ax.unary neg %p : tensor<4xf32> -> tensor<4xf32>
+    %10 = ax.cast %9 : tensor<4xf32> -> tensor<4xbf16>
+    axl.yield %9, %10 : tensor<4xf32>, tensor<4xbf16>
+  } : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xbf16>)
+  %v4 = ax.reshape %4#0 : tensor<4xf32> -> tensor<4x1xf32>
+  %5 = ax.linear %x, %v4 : tensor<4x4xf32>, tensor<4x1xf32> -> tensor<4x1xf32>
+  %6:2 = axl.fusion(%d) attributes {axl.copies = array<i64: -1, 1>} {
+  ^bb0(%p: tensor<4xf32>):
+    %9 = ax.unary neg %p : tensor<4xf32> -> tensor<4xf32>
+    %10 = ax.cast %9 : tensor<4xf32> -> tensor<4xbf16>
+    axl.yield %9, %10 : tensor<4xf32>, tensor<4xbf16>
+  } : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xbf16>)
+  axl.yield %1, %3, %5, %4#0, %6#0 : tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>, tensor<4xf32>, tensor<4xf32>
+}

@@ -76,10 +76,10 @@ axl.stage @biases(%x: tensor<8x64xf32>, %v: tensor<32x64xf32>, %w: tensor<16x64x
 // -----
 
 // Nothing is joined that the stage gives, whose weight steps change or is large,
-// or that has rows of no multiple of 16 bytes.
+// or that has rows of no multiple of 16 bytes, or many results.
 // CHECK-LABEL: axl.stage @alone
 // CHECK-NOT: ax.concat
-axl.stage @alone(%x: tensor<8x64xf32>, %v: tensor<64x16xf32>, %w: tensor<64x16xf32>, %large: tensor<64x32768xf32>, %odd: tensor<64x3xf32>) attributes {axl.frozen = array<i64: 1, 3, 4>} {
+axl.stage @alone(%x: tensor<8x64xf32>, %v: tensor<64x16xf32>, %w: tensor<64x16xf32>, %large: tensor<64x32768xf32>, %odd: tensor<64x3xf32>, %long: tensor<131072x64xf32>, %u: tensor<64x16xf32>) attributes {axl.frozen = array<i64: 1, 3, 4, 6>} {
   %0 = ax.linear %x, %v : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
   %1 = ax.linear %x, %w : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
   %2 = ax.linear %x, %large : tensor<8x64xf32>, tensor<64x32768xf32> -> tensor<8x32768xf32>
@@ -90,5 +90,33 @@ axl.stage @alone(%x: tensor<8x64xf32>, %v: tensor<64x16xf32>, %w: tensor<64x16xf
   %7 = ax.unary neg %1 : tensor<8x16xf32> -> tensor<8x16xf32>
   %8 = ax.unary neg %2 : tensor<8x32768xf32> -> tensor<8x32768xf32>
   %9 = ax.unary neg %3 : tensor<8x3xf32> -> tensor<8x3xf32>
-  axl.yield %5, %6, %7, %8, %9 : tensor<128xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x32768xf32>, tensor<8x3xf32>
+  %10 = ax.linear %long, %v : tensor<131072x64xf32>, tensor<64x16xf32> -> tensor<131072x16xf32>
+  %11 = ax.linear %long, %u : tensor<131072x64xf32>, tensor<64x16xf32> -> tensor<131072x16xf32>
+  %12 = ax.binary add %10, %11 : tensor<131072x16xf32>, tensor<131072x16xf32> -> tensor<131072x16xf32>
+  axl.yield %5, %6, %7, %8, %9, %12 : tensor<128xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x32768xf32>, tensor<8x3xf32>, tensor<131072x16xf32>
+}
+
+// -----
+
+// Layers that share weights: equal ones lie beside each other once, and others
+// would be there a second time. What is unpacked is larger than it was.
+// CHECK-LABEL: axl.stage @shared
+// CHECK-COUNT-2: ax.concat %{{.*}}, %{{.*}} dim 1
+// CHECK-NOT: ax.concat
+axl.stage @shared(%x: tensor<8x64xf32>, %y: tensor<8x64xf32>, %z: tensor<8x64xf32>, %t: tensor<8x64xf32>, %v: tensor<64x16xf32>, %w: tensor<64x16xf32>, %p: tensor<64x16xi8>, %q: tensor<64x16xi8>) attributes {axl.frozen = array<i64: 4, 5, 6, 7>} {
+  %a = ax.linear %x, %v : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
+  %b = ax.linear %x, %w : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
+  %c = ax.linear %y, %v : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
+  %d = ax.linear %y, %w : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
+  %e = ax.linear %z, %w : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
+  %f = ax.linear %z, %v : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
+  %g = ax.cast %p : tensor<64x16xi8> -> tensor<64x16xf32>
+  %h = ax.cast %q : tensor<64x16xi8> -> tensor<64x16xf32>
+  %i = ax.linear %t, %g : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
+  %j = ax.linear %t, %h : tensor<8x64xf32>, tensor<64x16xf32> -> tensor<8x16xf32>
+  %0 = ax.binary add %a, %b : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %1 = ax.binary add %c, %d : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %2 = ax.binary add %e, %f : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %3 = ax.binary add %i, %j : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  axl.yield %0, %1, %2, %3 : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
 }
