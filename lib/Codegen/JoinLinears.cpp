@@ -22,7 +22,6 @@
 #include "StageAttrs.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/Tensors.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace ax::codegen {
@@ -92,17 +91,17 @@ static RankedTensorType withColumns(Type type, int64_t columns) {
 
 /// Whether they differ in nothing but how many columns they give.
 static bool areAlike(Operation *a, Operation *b) {
-  auto isLike = [](Value x, Value y) {
-    return withColumns(x.getType(), 1) == withColumns(y.getType(), 1);
-  };
   auto linear = cast<LinearOp>(getLibraryCore(a));
   auto other = cast<LinearOp>(getLibraryCore(b));
   if (a->getOperand(0) != b->getOperand(0) ||
       a->getNumOperands() != b->getNumOperands() ||
       linear.getTransposeW() != other.getTransposeW() ||
-      elementType(a->getOperand(1)) != elementType(b->getOperand(1)) ||
-      !isLike(a->getResult(0), b->getResult(0)))
+      withColumns(a->getResult(0).getType(), 1) !=
+          withColumns(b->getResult(0).getType(), 1))
     return false;
+  for (auto [x, y] : llvm::zip_equal(a->getOperands(), b->getOperands()))
+    if (elementType(x) != elementType(y))
+      return false;
   auto library = dyn_cast<LibraryOp>(a), second = dyn_cast<LibraryOp>(b);
   if (!library || !second)
     return !library && !second;

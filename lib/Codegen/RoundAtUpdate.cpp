@@ -74,8 +74,8 @@ struct RoundAtUpdatePass : codegen::impl::RoundAtUpdateBase<RoundAtUpdatePass> {
             copy && stores.contains(copy->first))
           copies[*copy].push_back(fusion);
     int64_t number = 0;
-    for (auto &[copy, casts] : copies)
-      if (replace(stores[copy.first], casts, number))
+    for (auto &[copy, roundings] : copies)
+      if (replace(stores[copy.first], roundings, number))
         ++number;
   }
 
@@ -113,26 +113,31 @@ struct RoundAtUpdatePass : codegen::impl::RoundAtUpdateBase<RoundAtUpdatePass> {
         result.getType());
   }
 
-  /// Makes the update leave what `casts` do. Returns whether it does.
-  static bool replace(Store &store, ArrayRef<FusionOp> casts, int64_t number) {
+  /// Whether all that reads the value comes before `op`; who waits for an
+  /// exchange of it is a reader, too.
+  static bool isReadBefore(Value value, Operation *op) {
+    return llvm::all_of(readersOf(value), [op](Operation *reader) {
+      return reader->isBeforeInBlock(op);
+    });
+  }
+
+  /// Makes the update leave what `roundings` do. Returns whether it does.
+  static bool replace(Store &store, ArrayRef<FusionOp> roundings,
+                      int64_t number) {
     FusionOp maker = store.maker();
-    for (FusionOp cast : casts) {
-      if (cast->getParentOp() != store.stage)
-        continue;
-      if (!maker ||
-          !llvm::all_of(readersOf(cast->getResult(0)), [&](Operation *reader) {
-            return reader->isBeforeInBlock(maker);
-          }))
+    for (FusionOp rounding : roundings)
+      if (rounding->getParentOp() == store.stage &&
+          (!maker || !isReadBefore(rounding->getResult(0), maker)))
         return false;
-    }
-    auto castOp = ::cast<CastOp>(casts.front()->getRegion(0).front().front());
-    Type type = casts.front()->getResult(0).getType();
-    FusionOp update = maker ? withCast(maker, store.result, castOp, type)
-                            : castOf(store.value(), castOp, type);
-    setCopy(update, number);
-    for (FusionOp cast : casts) {
-      cast->setAttr(kOnce, UnitAttr::get(cast.getContext()));
-      setCopy(cast, number);
+    FusionOp first = roundings.front();
+    auto op = cast<CastOp>(first.getBody().front().front());
+    Type type = first->getResult(0).getType();
+    setCopy(maker ? withCast(maker, store.result, op, type)
+                  : castOf(store.value(), op, type),
+            number);
+    for (FusionOp rounding : roundings) {
+      rounding->setAttr(kOnce, UnitAttr::get(rounding.getContext()));
+      setCopy(rounding, number);
     }
     return true;
   }
@@ -149,10 +154,10 @@ struct RoundAtUpdatePass : codegen::impl::RoundAtUpdateBase<RoundAtUpdatePass> {
 
   /// The kernel with one more result: what it gives as the stage's `result`,
   /// cast.
-  static FusionOp withCast(FusionOp maker, unsigned result, CastOp cast,
+  static FusionOp withCast(FusionOp maker, unsigned result, CastOp op,
                            Type type) {
-    auto stage = ::cast<LocalStageOp>(maker->getParentOp());
-    auto made = ::cast<OpResult>(stage.getYield()->getOperand(result));
+    auto stage = cast<LocalStageOp>(maker->getParentOp());
+    auto made = cast<OpResult>(stage.getYield()->getOperand(result));
     SmallVector<Type> types(maker->getResultTypes());
     types.push_back(type);
     OpBuilder builder(maker);
@@ -163,25 +168,25 @@ struct RoundAtUpdatePass : codegen::impl::RoundAtUpdateBase<RoundAtUpdatePass> {
     Operation *yield = more.getBody().front().getTerminator();
     builder.setInsertionPoint(yield);
     IRMapping mapping;
-    mapping.map(cast.getOperand(), yield->getOperand(made.getResultNumber()));
+    mapping.map(op.getOperand(), yield->getOperand(made.getResultNumber()));
     yield->insertOperands(yield->getNumOperands(),
-                          builder.clone(*cast, mapping)->getResult(0));
+                          builder.clone(*op, mapping)->getResult(0));
     maker->replaceAllUsesWith(more->getResults().drop_back());
     maker->erase();
     return more;
   }
 
   /// A kernel of its own at the end of the list.
-  static FusionOp castOf(Value value, CastOp cast, Type type) {
+  static FusionOp castOf(Value value, CastOp op, Type type) {
     OpBuilder builder(value.getParentBlock()->getTerminator());
-    auto fusion = FusionOp::create(builder, cast.getLoc(), type, value);
+    auto fusion = FusionOp::create(builder, op.getLoc(), type, value);
     Block &body = fusion.getBody().emplaceBlock();
     IRMapping mapping;
-    mapping.map(cast.getOperand(),
+    mapping.map(op.getOperand(),
                 body.addArgument(value.getType(), value.getLoc()));
     builder.setInsertionPointToEnd(&body);
-    LocalYieldOp::create(builder, cast.getLoc(),
-                         builder.clone(*cast, mapping)->getResults());
+    LocalYieldOp::create(builder, op.getLoc(),
+                         builder.clone(*op, mapping)->getResults());
     return fusion;
   }
 };

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is made of weights in the first step is there in the others: several batches
 in one process, beside onnxruntime, on processors and on simulated cards."""
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from _training import axrun, close
 from cases import Failed, run, scratch, tool
 from onnx import numpy_helper
 from predict import reference
+from sixteen_bits import CARD
 
 # Projections of one input of two widths, and a convolution with 3x3 weights.
 NODES = """
@@ -30,10 +30,6 @@ WEIGHTS = {"wq": [64, 32], "bq": [32], "wk": [64, 32], "bk": [32],
            "wv": [64, 48], "bv": [48], "wo": [48, 64], "wc": [16, 8, 3, 3],
            "bc": [16]}
 MOST = {"fp32": 1e-5, "bf16": 2e-2, "fp16": 5e-3}
-CARD = os.environ | {
-    "AXRUN_CUDA_PATH": str(Path(tool("axrun")).parents[1] / "test/simgpu"),
-    "AXRUN_CUDA_ALGORITHMS": "1", "SIMGPU_CAPABILITY": "90",
-    "AXRUN_TARGET": "sm_90+cudnn+sim"}
 ON_CARD = ["--device=cuda", "--no-host-fallback"]
 
 
