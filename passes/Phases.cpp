@@ -60,6 +60,7 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
 
 void ax::addInferencePhase(mlir::OpPassManager &manager,
                            const Precision &precision) {
+  manager.nest<PlanOp>().addPass(createRoundActivations({precision}));
   manager.nest<PlanOp>().addPass(createSetPrecision({precision}));
   manager.addPass(createTransposeFloat8());
   manager.addPass(mlir::createCSEPass());
@@ -76,6 +77,7 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training,
   // Gradients in f16 overflow, and vanish.
   bool isScaled = precision.type == Precision::FP16;
   plan.addPass(createAddLoss({*training.loss, isScaled}));
+  plan.addPass(createRoundActivations({precision}));
   DifferentiateOptions differentiate;
   differentiate.trainable.assign(training.trainable.begin(),
                                  training.trainable.end());

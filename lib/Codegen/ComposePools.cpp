@@ -345,17 +345,27 @@ bool canCompose(Value images, Value windows) {
 /// Which elements are the largest, of gradients whose pools were composed.
 using Found = llvm::DenseMap<MaxPoolGradientOp, Value>;
 
-/// Gradients of this pool.
+bool isGradientOf(MaxPoolGradientOp gradient, PoolOp op) {
+  return gradient.getKernel() == op.getKernel() &&
+         gradient.getStrides() == op.getStrides() &&
+         gradient.getPads() == op.getPads() &&
+         gradient.getDilations() == op.getDilations() &&
+         shapeOf(gradient.getGradient()) == shapeOf(op.getResult());
+}
+
+/// Gradients of this pool. Those of narrow numbers add up in f32, and read the
+/// images as such.
 SmallVector<MaxPoolGradientOp> gradientsOf(PoolOp op) {
-  SmallVector<MaxPoolGradientOp> found;
+  SmallVector<Value> images{op.getX()};
   for (Operation *user : op.getX().getUsers())
-    if (auto gradient = dyn_cast<MaxPoolGradientOp>(user))
-      if (gradient.getX() == op.getX() &&
-          gradient.getKernel() == op.getKernel() &&
-          gradient.getStrides() == op.getStrides() &&
-          gradient.getPads() == op.getPads() &&
-          gradient.getDilations() == op.getDilations() &&
-          shapeOf(gradient.getGradient()) == shapeOf(op.getResult()))
+    if (isa<CastOp>(user) && isNarrowFloat(elementType(op.getX())) &&
+        elementType(user->getResult(0)).isF32())
+      images.push_back(user->getResult(0));
+  SmallVector<MaxPoolGradientOp> found;
+  for (Value image : images)
+    for (Operation *user : image.getUsers())
+      if (auto gradient = dyn_cast<MaxPoolGradientOp>(user);
+          gradient && gradient.getX() == image && isGradientOf(gradient, op))
         found.push_back(gradient);
   return found;
 }

@@ -85,6 +85,16 @@ struct Making {
     ops.insert(op);
   }
 
+  /// `op` alone, which reads its operand from memory.
+  static Making of(CastOp op) {
+    Making making;
+    making.ops.insert(op);
+    making.bytes = bytesOf(op.getOperand());
+    if (!isInMemoryForOthers(op.getOperand()))
+      making.own = making.bytes;
+    return making;
+  }
+
   /// Whether nobody else wants it, but for an extreme that is found on the way.
   static bool isFor(Operation *source, Operation *reader) {
     return isFree(source) ||
@@ -153,6 +163,14 @@ struct ComputeWhereReadPass
       return;
     Making making;
     making.collect(op);
+    // What is widened is in memory then, and no longer what that gives.
+    auto cast = dyn_cast<CastOp>(op);
+    if (cast && making.bytes > bytesOf(cast.getOperand()))
+      making = Making::of(cast);
+    giveToReaders(value, making);
+  }
+
+  static void giveToReaders(Value value, const Making &making) {
     if (making.isTooLarge || making.ops.size() > Making::mostOps)
       return;
     llvm::SmallSetVector<Operation *, 4> found;

@@ -66,6 +66,14 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
                           tensorType(value).clone(element), value);
   }
 
+  /// What was rounded for all who read it is not rounded again.
+  static Value roundTo(OpBuilder &builder, Value value, Type element) {
+    auto widened = value.getDefiningOp<CastOp>();
+    return widened && elementType(widened.getOperand()) == element
+               ? widened.getOperand()
+               : castTo(builder, value, element);
+  }
+
   /// Operands are rounded, the result is widened.
   void narrow(Operation *op) {
     Type element = getNarrow();
@@ -73,7 +81,7 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
     OpBuilder builder(op, &mark);
     Value result = op->getResult(0);
     for (OpOperand &operand : op->getOpOperands())
-      operand.set(castTo(builder, operand.get(), element));
+      operand.set(roundTo(builder, operand.get(), element));
     result.setType(tensorType(result).clone(element));
     builder.setInsertionPointAfter(op);
     Value wide = castTo(builder, result, builder.getF32Type());

@@ -231,6 +231,23 @@ def Differentiate : Pass<"ax-differentiate"> {
   ];
 }
 
+def RoundActivations : Pass<"ax-round-activations", "::ax::PlanOp"> {
+  let summary = "One type for all who read a value";
+  let description = [{
+    Of a program whose products will be of 16 bits: a value that one of them
+    reads, rounded, and something else, too, is rounded for all, and so is its
+    gradient. That is done to what is made of products and weights alone,
+    element by element, by moves, pools or batch norms; in the block of a
+    residual network, to what goes on to the next. What other norms, softmax,
+    inputs and weights that scale a sum have part in stays in f32.
+  }];
+  let options = [
+    Option<"type", "type", "::ax::Precision", "::ax::Precision()",
+           "fp32, bf16, fp16 or fp8">
+  ];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def SetFloat8 : Pass<"ax-set-float8", "::ax::PlanOp"> {
   let summary = "Linears, and their gradients, with factors of eight bits";
   let description = [{

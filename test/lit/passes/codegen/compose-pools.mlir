@@ -80,6 +80,18 @@ axl.stage @both(%a: tensor<2x4x6x6xf32>, %b: tensor<2x4x3x3xf32>) {
   axl.yield %p, %r : tensor<2x4x3x3xf32>, tensor<2x4x6x6xf32>
 }
 
+// Likewise of narrow images, which the gradient has widened.
+// CHECK-LABEL: axl.stage @both_narrow
+// CHECK-COUNT-8: ax.unary is_nan {{.*}}xbf16>
+// CHECK-NOT: ax.unary
+// CHECK: ax.concat {{.*}}xf32>
+axl.stage @both_narrow(%a: tensor<2x4x6x6xbf16>, %b: tensor<2x4x3x3xf32>) {
+  %p = ax.pool max %a kernel [3, 3] strides [2, 2] pads [1, 1, 1, 1] dilations [1, 1] ceil_extra [0, 0] : tensor<2x4x6x6xbf16> -> tensor<2x4x3x3xbf16>
+  %w = ax.cast %a : tensor<2x4x6x6xbf16> -> tensor<2x4x6x6xf32>
+  %r = ax.max_pool_gradient %w, %b kernel [3, 3] strides [2, 2] pads [1, 1, 1, 1] dilations [1, 1] ceil_extra [0, 0] : tensor<2x4x6x6xf32>, tensor<2x4x3x3xf32> -> tensor<2x4x6x6xf32>
+  axl.yield %p, %r : tensor<2x4x3x3xbf16>, tensor<2x4x6x6xf32>
+}
+
 // Nothing lies outside of these, and all have as many.
 // CHECK-LABEL: axl.stage @mean
 // CHECK-NOT: ax.pad

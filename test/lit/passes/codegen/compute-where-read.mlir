@@ -15,6 +15,25 @@ axl.stage @several(%x: tensor<64x8xbf16>) {
   axl.yield %1, %2, %3 : tensor<64x64xf32>, tensor<64xf32>, tensor<64x8xf32>
 }
 
+// What is widened for several is made of more than it is: that is in memory, and
+// each widens it. The sum is made once.
+// CHECK-LABEL: axl.stage @widened
+// CHECK: ax.binary add
+// CHECK-NOT: ax.binary add
+// CHECK: %[[N:.*]] = ax.cast %{{.*}} : tensor<64x8xf32> -> tensor<64x8xbf16>
+// CHECK: %[[A:.*]] = ax.cast %[[N]] : tensor<64x8xbf16> -> tensor<64x8xf32>
+// CHECK: ax.reduce sum %[[A]]
+// CHECK: %[[B:.*]] = ax.cast %[[N]] : tensor<64x8xbf16> -> tensor<64x8xf32>
+// CHECK: ax.unary exp %[[B]]
+axl.stage @widened(%x: tensor<64x8xf32>, %y: tensor<64x8xf32>) {
+  %0 = ax.binary add %x, %y : tensor<64x8xf32>, tensor<64x8xf32> -> tensor<64x8xf32>
+  %1 = ax.cast %0 : tensor<64x8xf32> -> tensor<64x8xbf16>
+  %2 = ax.cast %1 : tensor<64x8xbf16> -> tensor<64x8xf32>
+  %3 = ax.reduce sum %2 dims [1] : tensor<64x8xf32> -> tensor<64xf32>
+  %4 = ax.unary exp %2 : tensor<64x8xf32> -> tensor<64x8xf32>
+  axl.yield %3, %4 : tensor<64xf32>, tensor<64x8xf32>
+}
+
 // What becomes narrower is worked out once.
 // CHECK-LABEL: axl.stage @narrowed
 // CHECK-COUNT-1: ax.cast
