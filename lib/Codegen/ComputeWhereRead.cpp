@@ -60,6 +60,10 @@ struct Making {
   /// Of what they read from memory, and of that what is there for them alone.
   int64_t bytes = 0, own = 0;
   bool isCostly = false;
+  /// Of the value itself.
+  int64_t elements;
+
+  explicit Making(Operation *op) : elements(numElements(op)) {}
 
   /// Down to what is in memory: what others read, too, and what is no work for
   /// an element.
@@ -70,7 +74,7 @@ struct Making {
     isCostly |= codegen::isCostly(op);
     for (Value operand : op->getOperands()) {
       Operation *source = operand.getDefiningOp();
-      if (!source || !isCheap(source) || !isFor(source, op)) {
+      if (!source || !isCheap(source) || !isFor(source, op) || isFew(source)) {
         bytes += bytesOf(operand);
         if (!isInMemoryForOthers(operand))
           own += bytesOf(operand);
@@ -87,12 +91,21 @@ struct Making {
 
   /// `op` alone, which reads its operand from memory.
   static Making of(CastOp op) {
-    Making making;
+    Making making(op);
     making.ops.insert(op);
     making.bytes = bytesOf(op.getOperand());
     if (!isInMemoryForOthers(op.getOperand()))
       making.own = making.bytes;
     return making;
+  }
+
+  /// Whether it is a number for each channel, say, of what is as large as all
+  /// images: made once, it is in a cache for all. A single one is no kernel's
+  /// work.
+  bool isFew(Operation *source) const {
+    constexpr int64_t many = 64;
+    int64_t few = numElements(source);
+    return !isFree(source) && few > 1 && few * many <= elements;
   }
 
   /// Whether nobody else wants it, but for an extreme that is found on the way.
@@ -161,7 +174,7 @@ struct ComputeWhereReadPass
                        llvm::any_of(value.getUsers(), llvm::IsaPred<SliceOp>);
     if (!isCheap(op) || bytesOf(value) < leastBytes || isOfWindows)
       return;
-    Making making;
+    Making making(op);
     making.collect(op);
     // What is widened is in memory then, and no longer what that gives.
     auto cast = dyn_cast<CastOp>(op);

@@ -63,6 +63,7 @@ stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
   passes.push_back(createChannelsLast({/*cudnn=*/gpu && target->hasCudnn}));
   passes.push_back(createWriteTransposed());
   passes.push_back(createOrderProducts({float8}));
+  passes.push_back(createReshapeOnes());
   passes.push_back(createMergeEqual());
   passes.push_back(createPickElements());
   // Behind that: what is widened twice is not kept from one to the other.

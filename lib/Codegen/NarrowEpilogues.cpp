@@ -19,7 +19,12 @@
 // its own products.
 //
 // On a processor, attention is of f32: what no kernel reads is f32 from the
-// product on, with the bias as its epilogue.
+// product on, with the bias as its epilogue. Its library adds up behind
+// convolutions, too, also what one block of a network hands to the next:
+//
+//   sum = wide + b    z = sum + (cast r to f32)    cast z to bf16
+//
+// becomes (y + b') + r, in bf16, for an r of bf16.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
@@ -68,6 +73,7 @@ public:
               return endsRounded(op);
             }));
   }
+  Type getType() const { return narrow; }
   bool isRounding(Operation *op) const {
     return isa<CastOp>(op) && elementType(op->getResult(0)) == narrow;
   }
@@ -142,38 +148,89 @@ struct NarrowEpiloguesPass
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       // Who computes again has a cast of its own.
       mergeEqual(stage);
-      for (auto linear : stage.getBlock().getOps<LinearOp>())
-        if (isNarrow(linear.getResult()))
-          narrow(linear);
+      for (Operation &op : stage.getBlock())
+        if (isa<LinearOp>(op) || (!gpu && isa<ConvOp>(op)))
+          if (isNarrow(op.getResult(0)))
+            narrow(&op);
       removeUnused(stage.getBlock());
     });
   }
 
-  void narrow(LinearOp linear) const {
-    auto widened = onlyReader<CastOp>(linear.getResult());
+  void narrow(Operation *product) const {
+    Value made = product->getResult(0);
+    auto widened = onlyReader<CastOp>(made);
     if (!widened || !elementType(widened.getResult()).isF32())
       return;
     Value wide = widened.getResult();
-    Readers readers(elementType(linear.getResult()));
-    SmallVector<BinaryOp> sums = findSums(wide);
-    if (!gpu && isForLibraries(sums.size() == 1 ? sums.front() : wide)) {
-      linear.getResult().setType(tensorType(wide));
-      widened.replaceAllUsesWith(linear.getResult());
+    Readers readers(elementType(made));
+    SmallVector<BinaryOp> sums = findSums(product, wide);
+    if (!gpu && isa<LinearOp>(product) &&
+        isForLibraries(sums.size() == 1 ? sums.front() : wide)) {
+      made.setType(tensorType(wide));
+      widened.replaceAllUsesWith(made);
       return;
     }
-    if (!sums.empty() && readers.areRounding(sums))
-      wide = addNarrow(linear, sums, biasOf(sums.front(), wide));
+    bool addsBlock = isa<ConvOp>(product) && sums.size() == 1 &&
+                     findBlockSum(sums.front(), readers);
+    if (!sums.empty() && (addsBlock || readers.areRounding(sums)))
+      wide = addNarrow(product, sums, biasOf(product, sums.front(), wide));
     narrowActivations(wide, readers);
+    if (isa<ConvOp>(product))
+      addBlocks(wide, readers);
+  }
+
+  /// What alone reads `wide`, adds what is narrow, or will be, and is rounded.
+  static BinaryOp findBlockSum(Value wide, const Readers &readers) {
+    auto sum = onlyReader<BinaryOp>(wide);
+    if (!sum || sum.getKind() != BinaryKind::add || sum.use_empty() ||
+        !llvm::all_of(sum->getUsers(), [&](Operation *user) {
+          return readers.isRounding(user);
+        }))
+      return {};
+    Value other = sum->getOperand(sum.getLhs() == wide);
+    if (other == wide || other.getType() != wide.getType())
+      return {};
+    // Of another product it is a sum with a bias, which comes to be narrow.
+    auto bias = other.getDefiningOp<BinaryOp>();
+    for (Value value : bias ? ValueRange(bias->getOperands()) : other) {
+      auto cast = value.getDefiningOp<CastOp>();
+      Operation *maker = cast ? cast.getOperand().getDefiningOp() : nullptr;
+      if (cast && elementType(cast.getOperand()) == readers.getType() &&
+          (!bias || (isa_and_present<ConvOp>(maker) && cast->hasOneUse() &&
+                     biasOf(maker, bias, value))))
+        return sum;
+    }
+    return {};
+  }
+
+  /// Both are widened: they are added as they are.
+  static void addBlocks(Value wide, const Readers &readers) {
+    BinaryOp sum = findBlockSum(wide, readers);
+    if (!sum)
+      return;
+    SmallVector<Value, 2> narrow;
+    for (Value operand : sum->getOperands()) {
+      auto cast = operand.getDefiningOp<CastOp>();
+      if (!cast || elementType(cast.getOperand()) != readers.getType())
+        return;
+      narrow.push_back(cast.getOperand());
+    }
+    OpBuilder builder(sum);
+    auto added = BinaryOp::create(builder, sum.getLoc(), narrow[0].getType(),
+                                  BinaryKind::add, narrow[0], narrow[1]);
+    added->setDiscardableAttrs(sum->getDiscardableAttrDictionary());
+    for (Operation *rounding : sum->getUsers())
+      rounding->getResult(0).replaceAllUsesWith(added);
   }
 
   /// All that read `wide`, in order, if each adds the same bias: where
   /// something is computed again, there are several.
-  static SmallVector<BinaryOp> findSums(Value wide) {
+  static SmallVector<BinaryOp> findSums(Operation *product, Value wide) {
     SmallVector<BinaryOp> sums;
     Value bias;
     for (Operation *user : wide.getUsers()) {
       auto sum = dyn_cast<BinaryOp>(user);
-      Value added = sum ? biasOf(sum, wide) : Value();
+      Value added = sum ? biasOf(product, sum, wide) : Value();
       if (!added || (bias && added != bias))
         return {};
       bias = added;
@@ -184,29 +241,34 @@ struct NarrowEpiloguesPass
     return sums;
   }
 
-  /// A number for each column; null where `sum` adds something else.
-  static Value biasOf(BinaryOp sum, Value wide) {
+  /// A number for each column, or channel; null where `sum` adds something
+  /// else.
+  static Value biasOf(Operation *product, BinaryOp sum, Value wide) {
     Value added = sum->getOperand(sum.getLhs() == wide);
+    int64_t dim = cast<LayerOpInterface>(product).getFeatureDim();
+    SmallVector<int64_t> shape(shapeOf(wide).drop_front(dim));
+    std::fill(shape.begin() + 1, shape.end(), 1);
     bool fits = sum.getKind() == BinaryKind::add &&
-                shapeOf(added) == shapeOf(wide).take_back() &&
+                shapeOf(added) == ArrayRef<int64_t>(shape) &&
                 tensorType(wide).getRank() > 1;
     return fits ? added : Value();
   }
 
   /// Returns the sum that is made in the product's type, once, as f32.
-  static Value addNarrow(LinearOp linear, ArrayRef<BinaryOp> sums, Value bias) {
+  static Value addNarrow(Operation *product, ArrayRef<BinaryOp> sums,
+                         Value bias) {
     // What there is from the beginning is rounded there, all biases together.
     BinaryOp sum = sums.front();
     OpBuilder builder(sum);
     if (isa<BlockArgument>(bias))
       builder.setInsertionPointToStart(sum->getBlock());
     Location loc = sum.getLoc();
-    RankedTensorType type = tensorType(linear.getResult());
+    RankedTensorType type = tensorType(product->getResult(0));
     auto rounded = CastOp::create(
         builder, loc, tensorType(bias).clone(type.getElementType()), bias);
     builder.setInsertionPoint(sum);
     auto added = BinaryOp::create(builder, loc, type, BinaryKind::add,
-                                  linear.getResult(), rounded);
+                                  product->getResult(0), rounded);
     auto wide = CastOp::create(builder, loc, sum.getType(), added);
     for (BinaryOp replaced : sums)
       replaced.getResult().replaceAllUsesWith(wide);

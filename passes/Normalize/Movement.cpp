@@ -225,7 +225,6 @@ bool holdsAll(Type from, Type to) {
   return digits <= toInt.getWidth() - (toSigned ? 1 : 0);
 }
 
-/// cast(cast(x)) where the inner one loses nothing.
 /// Neighbours, each with zeros where the other is, added: a concatenation. So
 /// look the gradients of slices, brought together.
 struct ConcatOfPads : OpRewritePattern<BinaryOp> {
@@ -275,6 +274,7 @@ private:
   }
 };
 
+/// cast(cast(x)) where the inner one loses nothing.
 struct MergeCasts : OpRewritePattern<CastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(CastOp op,

@@ -137,7 +137,9 @@ def NarrowEpilogues : Pass<"axl-narrow-epilogues"> {
     the product's type: so as the product's epilogue, which has f32 until it writes, as
     in PyTorch's mixed precision. Gradients of such an activation read the sum widened.
     Sums that are read in f32 stay; on processors, what attention alone reads is f32
-    from the product on. Equal operations are done once before.
+    from the product on, and convolutions are such products, behind which their library
+    adds what the block before gave, in 16 bits, too. Equal operations are done once
+    before.
   }];
   let options = [Option<"gpu", "gpu", "bool", "false", "Attention is narrow, too">];
 }
@@ -265,6 +267,14 @@ def OrderProducts : Pass<"axl-order-products"> {
     Option<"float8", "float8", "bool", "false",
            "cuBLASLt multiplies factors of eight bits, from sm_90 on">
   ];
+}
+
+def ReshapeOnes : Pass<"axl-reshape-ones"> {
+  let summary = "What moves or reduces dimensions of one element is a reshape";
+  let description = [{
+    As many kernels go on with a reshape that would end at a transpose or begin a loop
+    at a reduction: those of a batch norm's numbers, one for each channel.
+  }];
 }
 
 def MergeEqual : Pass<"axl-merge-equal"> {

@@ -172,3 +172,58 @@ axl.stage @attention(%x: tensor<4x8xbf16>, %w: tensor<8x8xbf16>, %b: tensor<8xf3
   %a = ax.attention %q, %k, %v scale 1.0 : tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32> -> tensor<1x1x4x8xf32>
   axl.yield %a, %n : tensor<1x1x4x8xf32>, tensor<4x8xf32>
 }
+
+// Behind a convolution a processor's library adds what the block before gave, too.
+// CPU-LABEL: axl.stage @block
+// CPU: %[[B:.*]] = ax.cast %{{.*}} : tensor<4x1x1xf32> -> tensor<4x1x1xbf16>
+// CPU: %[[S:.*]] = ax.binary add %{{.*}}, %[[B]] : tensor<1x4x5x5xbf16>
+// CPU-NEXT: %[[Z:.*]] = ax.binary add %[[S]], %[[R:.*]] : tensor<1x4x5x5xbf16>
+// CPU-NEXT: ax.unary relu %[[Z]] : tensor<1x4x5x5xbf16>
+// A GPU's adds nothing, and a kernel makes it in f32.
+// CHECK-LABEL: axl.stage @block
+// CHECK-COUNT-2: ax.binary add {{.*}}xf32>
+axl.stage @block(%x: tensor<1x4x5x5xbf16>, %w: tensor<4x4x1x1xbf16>, %b: tensor<4x1x1xf32>, %r: tensor<1x4x5x5xbf16>) {
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x4x5x5xbf16>, tensor<4x4x1x1xbf16> -> tensor<1x4x5x5xbf16>
+  %1 = ax.cast %0 : tensor<1x4x5x5xbf16> -> tensor<1x4x5x5xf32>
+  %2 = ax.binary add %1, %b : tensor<1x4x5x5xf32>, tensor<4x1x1xf32> -> tensor<1x4x5x5xf32>
+  %3 = ax.cast %r : tensor<1x4x5x5xbf16> -> tensor<1x4x5x5xf32>
+  %4 = ax.binary add %2, %3 : tensor<1x4x5x5xf32>, tensor<1x4x5x5xf32> -> tensor<1x4x5x5xf32>
+  %5 = ax.cast %4 : tensor<1x4x5x5xf32> -> tensor<1x4x5x5xbf16>
+  %6 = ax.unary relu %5 : tensor<1x4x5x5xbf16> -> tensor<1x4x5x5xbf16>
+  axl.yield %6 : tensor<1x4x5x5xbf16>
+}
+
+// Two convolutions, with a bias each.
+// CPU-LABEL: axl.stage @two_convolutions
+// CPU-DAG: %[[S:.*]] = ax.binary add %{{.*}} : tensor<1x4x5x5xbf16>, tensor<4x1x1xbf16>
+// CPU-DAG: %[[T:.*]] = ax.binary add %{{.*}} : tensor<1x4x5x5xbf16>, tensor<4x1x1xbf16>
+// CPU: ax.binary add %{{.*}}, %{{.*}} : tensor<1x4x5x5xbf16>, tensor<1x4x5x5xbf16>
+axl.stage @two_convolutions(%x: tensor<1x4x5x5xbf16>, %w: tensor<4x4x1x1xbf16>, %v: tensor<4x4x1x1xbf16>, %b: tensor<4x1x1xf32>) {
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x4x5x5xbf16>, tensor<4x4x1x1xbf16> -> tensor<1x4x5x5xbf16>
+  %1 = ax.cast %0 : tensor<1x4x5x5xbf16> -> tensor<1x4x5x5xf32>
+  %2 = ax.binary add %1, %b : tensor<1x4x5x5xf32>, tensor<4x1x1xf32> -> tensor<1x4x5x5xf32>
+  %3 = ax.conv %x, %v strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x4x5x5xbf16>, tensor<4x4x1x1xbf16> -> tensor<1x4x5x5xbf16>
+  %4 = ax.cast %3 : tensor<1x4x5x5xbf16> -> tensor<1x4x5x5xf32>
+  %5 = ax.binary add %4, %b : tensor<1x4x5x5xf32>, tensor<4x1x1xf32> -> tensor<1x4x5x5xf32>
+  %6 = ax.binary add %5, %2 : tensor<1x4x5x5xf32>, tensor<1x4x5x5xf32> -> tensor<1x4x5x5xf32>
+  %7 = ax.cast %6 : tensor<1x4x5x5xf32> -> tensor<1x4x5x5xbf16>
+  axl.yield %7 : tensor<1x4x5x5xbf16>
+}
+
+// What is added has more digits, or the sum is read in f32: it stays.
+// CPU-LABEL: axl.stage @wide_blocks
+// CPU-COUNT-4: ax.binary add {{.*}}xf32>
+// CPU-NOT: ax.binary add
+axl.stage @wide_blocks(%x: tensor<1x4x5x5xbf16>, %w: tensor<4x4x1x1xbf16>, %v: tensor<4x4x1x1xbf16>, %b: tensor<4x1x1xf32>, %r: tensor<1x4x5x5xf32>, %q: tensor<1x4x5x5xbf16>) {
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x4x5x5xbf16>, tensor<4x4x1x1xbf16> -> tensor<1x4x5x5xbf16>
+  %1 = ax.cast %0 : tensor<1x4x5x5xbf16> -> tensor<1x4x5x5xf32>
+  %2 = ax.binary add %1, %b : tensor<1x4x5x5xf32>, tensor<4x1x1xf32> -> tensor<1x4x5x5xf32>
+  %3 = ax.binary add %2, %r : tensor<1x4x5x5xf32>, tensor<1x4x5x5xf32> -> tensor<1x4x5x5xf32>
+  %4 = ax.cast %3 : tensor<1x4x5x5xf32> -> tensor<1x4x5x5xbf16>
+  %5 = ax.conv %x, %v strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x4x5x5xbf16>, tensor<4x4x1x1xbf16> -> tensor<1x4x5x5xbf16>
+  %6 = ax.cast %5 : tensor<1x4x5x5xbf16> -> tensor<1x4x5x5xf32>
+  %7 = ax.binary add %6, %b : tensor<1x4x5x5xf32>, tensor<4x1x1xf32> -> tensor<1x4x5x5xf32>
+  %8 = ax.cast %q : tensor<1x4x5x5xbf16> -> tensor<1x4x5x5xf32>
+  %9 = ax.binary add %7, %8 : tensor<1x4x5x5xf32>, tensor<1x4x5x5xf32> -> tensor<1x4x5x5xf32>
+  axl.yield %4, %9 : tensor<1x4x5x5xbf16>, tensor<1x4x5x5xf32>
+}

@@ -1,0 +1,55 @@
+//===- ReshapeOnes.cpp - Dimensions of one element ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ForEachStage.h"
+#include "ax/Codegen/LocalPasses.h"
+#include "ax/Dialect/Tensors.h"
+
+namespace ax::codegen {
+#define GEN_PASS_DEF_RESHAPEONES
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::codegen;
+
+/// Whether elements have the order that they had.
+static bool movesOnes(TransposeOp op) {
+  ArrayRef<int64_t> shape = shapeOf(op.getOperand());
+  SmallVector<int64_t> moved;
+  for (int64_t dim : op.getPermutation())
+    if (shape[dim] != 1)
+      moved.push_back(dim);
+  return llvm::is_sorted(moved);
+}
+
+/// Whether each element of the result is one of the operand.
+static bool reducesOnes(ReduceOp op) {
+  ArrayRef<int64_t> shape = shapeOf(op.getOperand());
+  return elementType(op.getOperand()) == elementType(op.getResult()) &&
+         llvm::all_of(op.getDims(),
+                      [&](int64_t dim) { return shape[dim] == 1; });
+}
+
+namespace {
+
+struct ReshapeOnesPass : codegen::impl::ReshapeOnesBase<ReshapeOnesPass> {
+  void runOnOperation() override {
+    forEachStage(getOperation(), [](LocalStageOp stage) {
+      for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
+        auto transpose = dyn_cast<TransposeOp>(op);
+        auto reduce = dyn_cast<ReduceOp>(op);
+        if (!(transpose && movesOnes(transpose)) &&
+            !(reduce && reducesOnes(reduce)))
+          continue;
+        OpBuilder builder(&op);
+        Value same = reshapeTo(builder, op.getLoc(), op.getOperand(0),
+                               shapeOf(op.getResult(0)));
+        op.getResult(0).replaceAllUsesWith(same);
+        op.erase();
+      }
+    });
+  }
+};
+
+} // namespace
