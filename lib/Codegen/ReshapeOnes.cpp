@@ -1,7 +1,9 @@
 //===- ReshapeOnes.cpp - Dimensions of one element ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
+#include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
+#include "ax/Dialect/OpTraits.h"
 #include "ax/Dialect/Tensors.h"
 
 namespace ax::codegen {
@@ -31,6 +33,15 @@ static bool reducesOnes(ReduceOp op) {
                       [&](int64_t dim) { return shape[dim] == 1; });
 }
 
+/// Whether a library reads it. They go by strides: of images of one channel,
+/// whether channels are innermost.
+static bool isForLibraries(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return getLibraryCore(user) ||
+           (isView(user) && isForLibraries(user->getResult(0)));
+  });
+}
+
 namespace {
 
 struct ReshapeOnesPass : codegen::impl::ReshapeOnesBase<ReshapeOnesPass> {
@@ -42,10 +53,11 @@ struct ReshapeOnesPass : codegen::impl::ReshapeOnesBase<ReshapeOnesPass> {
         if (!(transpose && movesOnes(transpose)) &&
             !(reduce && reducesOnes(reduce)))
           continue;
+        if (isForLibraries(op.getResult(0)))
+          continue;
         OpBuilder builder(&op);
-        Value same = reshapeTo(builder, op.getLoc(), op.getOperand(0),
-                               shapeOf(op.getResult(0)));
-        op.getResult(0).replaceAllUsesWith(same);
+        op.getResult(0).replaceAllUsesWith(reshapeTo(
+            builder, op.getLoc(), op.getOperand(0), shapeOf(op.getResult(0))));
         op.erase();
       }
     });

@@ -34,6 +34,18 @@ axl.stage @others(%x: tensor<1x2x64xf32>) {
   axl.yield %0, %1 : tensor<1x64x2xf32>, tensor<64xf32>
 }
 
+// A library goes by the strides that it finds: of images of one channel, whether
+// channels are innermost.
+// CHECK-LABEL: axl.stage @library
+// CHECK-COUNT-2: ax.transpose
+// CHECK-NEXT: ax.conv
+axl.stage @library(%x: tensor<1x1x64xf32>, %w: tensor<2x1x3xf32>) {
+  %0 = ax.transpose %x [0, 2, 1] : tensor<1x1x64xf32> -> tensor<1x64x1xf32>
+  %1 = ax.transpose %0 [0, 2, 1] : tensor<1x64x1xf32> -> tensor<1x1x64xf32>
+  %2 = ax.conv %1, %w strides [1] pads [1, 1] dilations [1] : tensor<1x1x64xf32>, tensor<2x1x3xf32> -> tensor<1x2x64xf32>
+  axl.yield %2 : tensor<1x2x64xf32>
+}
+
 // What a kernel makes of a sum of columns goes on behind it.
 // FUSED-LABEL: axl.stage @behind_sum
 // FUSED-COUNT-1: axl.fusion
