@@ -86,8 +86,8 @@ inline bool isDepthwise(const ConvDesc &desc) {
          desc.y.sizes[1] == desc.groups;
 }
 
-/// Whether our own kernel is for it: f32 signals, of which channels or places
-/// lie together.
+/// Whether our own kernel is for it: f32 of which channels lie together, or
+/// places of signals.
 bool isPlainDepthwiseConv(const ConvDesc &desc);
 /// `desc` is one.
 ExpectedCpuOp preparePlainDepthwiseConv(const ConvDesc &desc);

@@ -177,16 +177,18 @@ ExpectedCpuOp prepareWeightGradient(const Descs &plain,
   return op;
 }
 
-/// A primitive that gathers what windows see and multiplies it, per group.
-bool isProduct(const DnnlPrimitiveDesc &primitive) {
+/// Whether a primitive is one of those for depthwise convolutions. Others
+/// gather what windows see and multiply it, per group, or fill each channel up
+/// to a block: as of windows of three places that are eight apart.
+bool isDepthwise(const DnnlPrimitiveDesc &primitive) {
   const char *info = nullptr;
   dnnl_primitive_desc_query(primitive.get(), dnnl_query_impl_info_str, 0,
                             &info);
-  return info && llvm::StringRef(info).contains(":gemm:");
+  return info && llvm::StringRef(info).contains("dw");
 }
 
 ExpectedCpuOp prepareConv(const ConvDesc &desc, const CpuConstant &constant,
-                          PackedWeights &packed, bool allowsProduct) {
+                          PackedWeights &packed, bool onlyDepthwise) {
   Descs plain;
   if (desc.strides.size() > 3 || !dnnlType(desc.x.dtype) ||
       !makeDnnlDesc(desc.x, plain.x) ||
@@ -199,7 +201,7 @@ ExpectedCpuOp prepareConv(const ConvDesc &desc, const CpuConstant &constant,
                                desc.activationLast);
   DnnlPrimitiveDesc primitive =
       makePrimitive(desc, wantedFormats(desc, plain), attr.get());
-  if (!primitive || (!allowsProduct && isProduct(primitive)))
+  if (!primitive || (onlyDepthwise && !isDepthwise(primitive)))
     return nullptr;
   if (desc.kind == ConvKind::WeightGradient)
     return prepareWeightGradient(plain, primitive);
@@ -243,10 +245,9 @@ ExpectedCpuOp prepareConv(const ConvDesc &desc, const CpuConstant &constant,
 
 ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc, const CpuConstant &constant,
                               PackedWeights &packed) {
-  if (desc.strides.size() == 1 && isDepthwise(desc))
-    return prepareConv(withHeight(desc), constant, packed,
-                       !isPlainDepthwiseConv(desc));
-  return prepareConv(desc, constant, packed, true);
+  bool isSignal = desc.strides.size() == 1 && isDepthwise(desc);
+  return prepareConv(isSignal ? withHeight(desc) : desc, constant, packed,
+                     isPlainDepthwiseConv(desc));
 }
 
 } // namespace ax::rt

@@ -1,8 +1,9 @@
-//===- PlainDepthwiseConv.cpp - Signals, each by its own few weights ------===//
+//===- PlainDepthwiseConv.cpp - Channels, each by its own few weights -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sums are made for elements of x that lie together: of several channels at one
-// place, or of one channel at places that see as many elements of x.
+// place, or of one channel of a signal at places that see as many elements of
+// x.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,8 @@
 #include "PlainMath.h"
 #include "Threads.h"
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -25,8 +28,8 @@ class PlainDepthwiseConv : public CpuOp {
 public:
   explicit PlainDepthwiseConv(ConvDesc descIn)
       : desc(std::move(descIn)), channels(desc.y.sizes[1]),
-        places(desc.y.sizes[2]), taps(desc.w.sizes[2]),
-        dilation(desc.dilations[0]), isAlongChannels(desc.x.strides[1] == 1) {
+        places(volume(desc.y)), taps(volume(desc.w)),
+        isAlongChannels(desc.x.strides[1] == 1) {
     workspaceBytes = static_cast<int64_t>(sizeof(float)) * channels * taps;
   }
 
@@ -46,7 +49,7 @@ public:
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t t = 0; t < taps; ++t)
         weights[isAlongChannels ? t * channels + c : c * taps + t] =
-            w[c * desc.w.strides[0] + t * desc.w.strides[2]];
+            w[c * desc.w.strides[0] + offsetOf(desc.w, t)];
     int64_t lines = isAlongChannels ? places : channels;
     parallelFor(desc.y.sizes[0] * lines, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
@@ -65,36 +68,86 @@ private:
     float *y;
   };
 
-  /// Returns where in x the first tap of `place` is, perhaps outside.
-  int64_t firstSeen(int64_t place) const {
-    return place * desc.strides[0] - desc.padsLow[0];
+  /// Returns how many places, or taps, there are.
+  static int64_t volume(const TensorDesc &view) {
+    return llvm::product_of(llvm::ArrayRef(view.sizes).drop_front(2));
+  }
+  /// Returns where one of them is, of its number in row-major order.
+  static int64_t offsetOf(const TensorDesc &view, int64_t number) {
+    int64_t offset = 0;
+    for (size_t d = view.sizes.size(); d-- > 2; number /= view.sizes[d])
+      offset += number % view.sizes[d] * view.strides[d];
+    return offset;
+  }
+
+  /// Returns where in dimension `d` of x the first tap of `place` is, perhaps
+  /// outside.
+  int64_t firstSeen(size_t d, int64_t place) const {
+    return place * desc.strides[d] - desc.padsLow[d];
   }
   /// Returns which taps of `place` are inside of x: the first, and the one
   /// behind the last.
-  std::pair<int64_t, int64_t> tapsInside(int64_t place) const {
-    int64_t first = firstSeen(place);
+  std::pair<int64_t, int64_t> tapsInside(size_t d, int64_t place) const {
+    int64_t first = firstSeen(d, place), dilation = desc.dilations[d],
+            size = desc.w.sizes[d + 2];
     int64_t begin =
-        std::clamp<int64_t>(llvm::divideCeilSigned(-first, dilation), 0, taps);
+        std::clamp<int64_t>(llvm::divideCeilSigned(-first, dilation), 0, size);
     int64_t end = std::clamp<int64_t>(
-        llvm::divideCeilSigned(desc.x.sizes[2] - first, dilation), begin, taps);
+        llvm::divideCeilSigned(desc.x.sizes[d + 2] - first, dilation), begin,
+        size);
     return {begin, end};
   }
 
+  /// The taps of `place` that lie in one line of the window.
+  struct TapLine {
+    /// In x from its first place, and how many taps there are.
+    int64_t offset, count;
+    /// Of the first tap in the window.
+    int64_t number;
+  };
+
+  /// Calls `visit` with each of the lines of `place` that are not outside.
+  template <typename Visit>
+  void forEachLine(int64_t place, Visit visit) const {
+    size_t last = desc.strides.size() - 1;
+    int64_t size = desc.y.sizes[last + 2], width = desc.w.sizes[last + 2];
+    auto [begin, end] = tapsInside(last, place % size);
+    if (begin == end)
+      return;
+    int64_t inLine =
+        (firstSeen(last, place % size) + begin * desc.dilations[last]) *
+        desc.x.strides[last + 2];
+    for (int64_t line = 0; line < taps / width; ++line) {
+      int64_t offset = inLine, tap = line, at = place / size;
+      bool isInside = true;
+      for (size_t d = last; d-- > 0;
+           tap /= desc.w.sizes[d + 2], at /= desc.y.sizes[d + 2]) {
+        int64_t seen = firstSeen(d, at % desc.y.sizes[d + 2]) +
+                       tap % desc.w.sizes[d + 2] * desc.dilations[d];
+        isInside &= seen >= 0 && seen < desc.x.sizes[d + 2];
+        offset += seen * desc.x.strides[d + 2];
+      }
+      if (isInside)
+        visit(TapLine{offset, end - begin, line * width + begin});
+    }
+  }
+
   void runPlace(const Operands &operands, int64_t batch, int64_t place) const {
-    auto [begin, end] = tapsInside(place);
-    int64_t step = dilation * desc.x.strides[2];
-    const float *x = operands.x + batch * desc.x.strides[0] +
-                     firstSeen(place) * desc.x.strides[2];
+    int64_t step = desc.dilations.back() * desc.x.strides.back();
+    const float *x = operands.x + batch * desc.x.strides[0];
     float sums[blockSums];
     for (int64_t c = 0; c < channels; c += blockSums) {
       int64_t count = std::min(blockSums, channels - c);
       for (int64_t i = 0; i < count; ++i)
         sums[i] = operands.bias ? operands.bias[c + i] : 0;
-      if (begin < end)
-        vectorKernels().addTapsOfChannels(
-            x + c + begin * step, step, operands.weights + begin * channels + c,
-            channels, end - begin, sums, count);
-      store(operands, batch, c, place, desc.y.strides[1], sums, count);
+      forEachLine(place, [&](const TapLine &line) {
+        vectorKernels().addTapsOfChannels(x + c + line.offset, step,
+                                          operands.weights +
+                                              line.number * channels + c,
+                                          channels, line.count, sums, count);
+      });
+      store(operands, batch, c, offsetOf(desc.y, place), desc.y.strides[1],
+            sums, count);
     }
   }
 
@@ -103,30 +156,32 @@ private:
     const float *x =
         operands.x + batch * desc.x.strides[0] + channel * desc.x.strides[1];
     float first = operands.bias ? operands.bias[channel] : 0;
+    int64_t dilation = desc.dilations[0];
     float sums[blockSums];
     for (int64_t place = 0, next; place < places; place = next) {
-      auto [begin, end] = tapsInside(place);
+      auto [begin, end] = tapsInside(0, place);
       next = std::min(places, place + blockSums);
       // What the last place sees tells whether all see as much: both ends only
       // fall.
-      while (tapsInside(next - 1) != std::pair(begin, end))
+      while (tapsInside(0, next - 1) != std::pair(begin, end))
         next = place + llvm::divideCeil(next - place, 2);
       std::fill_n(sums, next - place, first);
       if (begin < end)
-        vectorKernels().addTaps(x + firstSeen(place) + begin * dilation,
+        vectorKernels().addTaps(x + firstSeen(0, place) + begin * dilation,
                                 dilation,
                                 operands.weights + channel * taps + begin,
                                 end - begin, sums, next - place);
-      store(operands, batch, channel, place, desc.y.strides[2], sums,
-            next - place);
+      store(operands, batch, channel, place * desc.y.strides[2],
+            desc.y.strides[2], sums, next - place);
     }
   }
 
+  /// `place`: where it is in y.
   void store(const Operands &operands, int64_t batch, int64_t channel,
              int64_t place, int64_t stride, const float *sums,
              int64_t count) const {
-    int64_t at = batch * desc.y.strides[0] + channel * desc.y.strides[1] +
-                 place * desc.y.strides[2];
+    int64_t at =
+        batch * desc.y.strides[0] + channel * desc.y.strides[1] + place;
     float *y = operands.y + at;
     if (operands.residual || desc.activation != Activation::None)
       for (int64_t i = 0; i < count; ++i)
@@ -141,7 +196,7 @@ private:
   }
 
   ConvDesc desc;
-  int64_t channels, places, taps, dilation;
+  int64_t channels, places, taps;
   bool isAlongChannels;
 };
 
@@ -149,9 +204,10 @@ private:
 
 bool isPlainDepthwiseConv(const ConvDesc &desc) {
   return desc.kind == ConvKind::Forward && desc.x.dtype == DType::F32 &&
-         desc.strides.size() == 1 && isDepthwise(desc) &&
+         isDepthwise(desc) &&
          (desc.x.strides[1] == 1 ||
-          (desc.x.strides[2] == 1 && desc.strides[0] == 1));
+          (desc.strides.size() == 1 && desc.x.strides[2] == 1 &&
+           desc.strides[0] == 1));
 }
 
 ExpectedCpuOp preparePlainDepthwiseConv(const ConvDesc &desc) {

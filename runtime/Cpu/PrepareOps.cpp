@@ -155,8 +155,9 @@ bool prefersPlain(const ConvDesc &desc) {
   if (desc.kind == ConvKind::Transposed)
     return desc.groups == 1 && desc.y.sizes[1] <= 4 &&
            llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; });
-  return isPlainDepthwiseConv(desc) && desc.strides[0] == 1 &&
-         desc.x.strides[2] == 1 && desc.y.strides[2] == 1;
+  return isPlainDepthwiseConv(desc) && desc.strides.size() == 1 &&
+         desc.strides[0] == 1 && desc.x.strides[2] == 1 &&
+         desc.y.strides[2] == 1;
 }
 
 ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant,

@@ -163,22 +163,51 @@ const Case cases[] = {
     {{1, 16, 9, 40}, {3, 16, 3, 4}, {2, 3}, {2, 2}, {1, 0}, {0, 1}, 1, {}},
 };
 
+void checkEveryForm(const Case &c) {
+  for (DType type : {DType::F32, DType::BF16, DType::F16, DType::F64})
+    for (bool last : {false, true}) {
+      ConvDesc desc = makeDesc(c, type, ConvKind::Forward, last);
+      check(desc);
+      desc.hasBias = true;
+      desc.constantW = true;
+      desc.activation = Activation::Relu;
+      check(desc);
+      desc.hasResidual = true;
+      desc.activation = Activation::Silu;
+      check(desc, 2);
+      desc.activationLast = true;
+      check(desc);
+    }
+}
+
 TEST(ConvTest, EveryForm) {
   for (const Case &c : cases)
-    for (DType type : {DType::F32, DType::BF16, DType::F16, DType::F64})
-      for (bool last : {false, true}) {
-        ConvDesc desc = makeDesc(c, type, ConvKind::Forward, last);
-        check(desc);
-        desc.hasBias = true;
-        desc.constantW = true;
-        desc.activation = Activation::Relu;
-        check(desc);
-        desc.hasResidual = true;
-        desc.activation = Activation::Silu;
-        check(desc, 2);
-        desc.activationLast = true;
-        check(desc);
-      }
+    checkEveryForm(c);
+}
+
+// Of signals and images with places far apart, and of volumes.
+TEST(ConvTest, ChannelsByThemselves) {
+  const Case depthwise[] = {
+      {{1, 24, 40}, {24, 1, 3}, {1}, {8}, {8}, {8}, 24, {}},
+      {{2, 18, 12, 11},
+       {18, 1, 3, 5},
+       {2, 1},
+       {8, 9},
+       {8, 17},
+       {7, 18},
+       18,
+       {}},
+      {{2, 20, 5, 6, 4},
+       {20, 1, 3, 2, 3},
+       {1, 2, 1},
+       {2, 1, 1},
+       {2, 0, 1},
+       {1, 1, 0},
+       20,
+       {}},
+  };
+  for (const Case &c : depthwise)
+    checkEveryForm(c);
 }
 
 TEST(ConvTest, NarrowFactorsGiveUnroundedSums) {
