@@ -3,9 +3,11 @@
 
 #include "Match.h"
 
+#include "ax/Dialect/OpTraits.h"
 #include "ax/Dialect/Random.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 #include <cmath>
@@ -43,6 +45,35 @@ bool ax::isWeight(Value value) {
     llvm::append_range(open, op->getOperands());
   }
   return true;
+}
+
+/// Whether `weight` is made of integers of at most eight bits, but for a few.
+static bool isOfFewBits(Value weight) {
+  if (!isWeight(weight))
+    return false;
+  constexpr unsigned few = 8;
+  // Of four bits there are two in each.
+  int64_t least = tensorType(weight).getNumElements() / 2;
+  llvm::SetVector<Value> made;
+  made.insert(weight);
+  for (size_t i = 0; i < made.size(); ++i) {
+    auto type = dyn_cast<IntegerType>(elementType(made[i]));
+    Operation *op = made[i].getDefiningOp();
+    if (isSource(op) && type && type.getWidth() <= few &&
+        tensorType(made[i]).getNumElements() >= least)
+      return true;
+    made.insert_range(op->getOperands());
+  }
+  return false;
+}
+
+bool ax::isRowByFewBits(Operation *op) {
+  auto linear = dyn_cast<LinearOp>(op);
+  if (!linear)
+    return false;
+  RankedTensorType rows = tensorType(linear.getX());
+  return rows.getNumElements() == rows.getShape().back() &&
+         isOfFewBits(linear.getW());
 }
 
 Value ax::weightOfShape(OpBuilder &builder, Location loc, Value value,

@@ -27,8 +27,8 @@ static bool isSlow(Operation *op) {
     Type type = elementType(conv->getOperand(0));
     bool isDilated = llvm::any_of(
         conv.getDilations(), [](int64_t dilation) { return dilation > 1; });
-    return conv.getGroups() > 1 &&
-           conv.getGroups() == shapeOf(conv->getOperand(0))[1] &&
+    auto groups = static_cast<int64_t>(conv.getGroups());
+    return groups > 1 && groups == shapeOf(conv->getOperand(0))[1] &&
            (type.isF16() || (type.isBF16() && isDilated));
   };
   return llvm::TypeSwitch<Operation *, bool>(op)

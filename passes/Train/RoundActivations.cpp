@@ -117,7 +117,9 @@ private:
   /// gives is rounded by it.
   static bool isRoundedForSome(Value value) {
     return !value.hasOneUse() && !isProduct(value.getDefiningOp()) &&
-           llvm::any_of(value.getUsers(), isProduct);
+           llvm::any_of(value.getUsers(), [](Operation *user) {
+             return isProduct(user) && !isRowByFewBits(user);
+           });
   }
 
   /// Whether `op` gives one of the numbers that it is given, or 0: of rounded

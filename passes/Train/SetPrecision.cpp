@@ -25,29 +25,40 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
   void runOnOperation() final {
     if (type.type == Precision::FP32)
       return;
-    bool isAny = false;
+    bool isAny = false, isAnyOfFewBits = false;
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
       for (Operation &op :
-           llvm::make_early_inc_range(program.getBody().front()))
-        if (op.getNumResults() > 0 && elementType(op.getResult(0)).isF32()) {
-          if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp,
-                  ConvWeightGradientOp>(op) &&
-              !hasFloat8(&op))
-            narrow(&op);
-          // Their operands stay: a mask of large numbers would be lost.
-          else if (auto attention = dyn_cast<AttentionOp>(op))
-            attention.setProductType(getNarrow());
-          else if (auto attention = dyn_cast<AttentionGradientOp>(op))
-            attention.setProductType(getNarrow());
-          else
-            continue;
-          isAny = true;
-        }
+           llvm::make_early_inc_range(program.getBody().front())) {
+        if (op.getNumResults() == 0 || !elementType(op.getResult(0)).isF32())
+          continue;
+        if (isRowByFewBits(&op))
+          isAnyOfFewBits = true;
+        else
+          isAny |= narrowProducts(&op);
+      }
     if (!isAny && type.type != Precision::FP8)
       getOperation().emitWarning()
-          << "--precision=" << type.toText()
-          << " changes nothing: the model has no Linear, product, convolution "
-             "or attention of f32";
+          << "--precision=" << type.toText() << " changes nothing: "
+          << (isAnyOfFewBits
+                  ? "one row times weights of eight bits or less stays in f32"
+                  : "the model has no Linear, product, convolution or "
+                    "attention of f32");
+  }
+
+  /// Returns whether `op` has products.
+  bool narrowProducts(Operation *op) {
+    if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp>(
+            op) &&
+        !hasFloat8(op))
+      narrow(op);
+    // Their operands stay: a mask of large numbers would be lost.
+    else if (auto attention = dyn_cast<AttentionOp>(op))
+      attention.setProductType(getNarrow());
+    else if (auto attention = dyn_cast<AttentionGradientOp>(op))
+      attention.setProductType(getNarrow());
+    else
+      return false;
+    return true;
   }
 
   Type getNarrow() {

@@ -271,7 +271,9 @@ def SetPrecision : Pass<"ax-set-precision", "::ax::PlanOp"> {
     Of forward and backward pass: operands of Linears, products and convolutions
     are rounded, their results widened again; all else, and so every sum with a
     bias, every norm, softmax and loss, stays in f32, as do weights, gradients'
-    sums and the optimizer. With `fp8`, what ax-set-float8 has left is bf16.
+    sums and the optimizer, and one row times weights that are made of integers of
+    eight bits or less, each of which would be rounded for that. With `fp8`, what
+    ax-set-float8 has left is bf16.
     Of a plan that does not train, weights are
     rounded at load (ax-prepare).
   }];

@@ -24,7 +24,13 @@
 // CHECK: ax.conv_transpose %{{.*}} -> tensor<1x2x5x5xbf16>
 // CHECK: %[[G:.*]] = ax.conv_weight_gradient %{{.*}} -> tensor<4x2x3x3xbf16>
 // CHECK: ax.cast %[[G]] : tensor<4x2x3x3xbf16> -> tensor<4x2x3x3xf32>
+// One row times bytes stays, and several are rounded, as is one times floats.
+// CHECK-LABEL: ax.program @few_bits
+// CHECK: ax.linear {{.*}} : tensor<1x4xf32>, tensor<4x4xf32> -> tensor<1x4xf32>
+// CHECK: ax.linear {{.*}} : tensor<3x4xbf16>, tensor<4x4xbf16> -> tensor<3x4xbf16>
+// CHECK: ax.linear {{.*}} : tensor<1x4xbf16>, tensor<4x2xbf16> -> tensor<1x2xbf16>
 ax.plan @p version 1 {
+  ax.state @bytes : tensor<4x4xi8> from "w" offset 0 length 16
   ax.state @w : tensor<4x2xf32> from "w" offset 0 length 32 {trainable}
   ax.state @b : tensor<2xf32> from "w" offset 0 length 8 {trainable}
   ax.program @main(%x: tensor<3x4xf32> {ax.name = "x"}, %z: tensor<3x4xf64> {ax.name = "z"}) -> (
@@ -49,5 +55,17 @@ ax.plan @p version 1 {
     %dx = ax.conv_transpose %y, %w strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] output_pads [0, 0] : tensor<1x4x5x5xf32>, tensor<4x2x3x3xf32> -> tensor<1x2x5x5xf32>
     %dw = ax.conv_weight_gradient %x, %y kernel [3, 3] strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : tensor<1x2x5x5xf32>, tensor<1x4x5x5xf32> -> tensor<4x2x3x3xf32>
     ax.return %dx, %dw : tensor<1x2x5x5xf32>, tensor<4x2x3x3xf32>
+  }
+  ax.program @few_bits(%x: tensor<1x4xf32> {ax.name = "x"}, %y: tensor<3x4xf32> {ax.name = "y"}) -> (
+      tensor<1x4xf32> {ax.name = "a"}, tensor<3x4xf32> {ax.name = "b"}, tensor<1x2xf32> {ax.name = "c"}) {
+    %bytes = ax.load @bytes : tensor<4x4xi8>
+    %w = ax.load @w : tensor<4x2xf32>
+    %scale = ax.constant dense<0.5> : tensor<f32> -> tensor<f32>
+    %0 = ax.cast %bytes : tensor<4x4xi8> -> tensor<4x4xf32>
+    %1 = ax.binary mul %0, %scale : tensor<4x4xf32>, tensor<f32> -> tensor<4x4xf32>
+    %a = ax.linear %x, %1 : tensor<1x4xf32>, tensor<4x4xf32> -> tensor<1x4xf32>
+    %b = ax.linear %y, %1 : tensor<3x4xf32>, tensor<4x4xf32> -> tensor<3x4xf32>
+    %c = ax.linear %x, %w : tensor<1x4xf32>, tensor<4x2xf32> -> tensor<1x2xf32>
+    ax.return %a, %b, %c : tensor<1x4xf32>, tensor<3x4xf32>, tensor<1x2xf32>
   }
 }
