@@ -146,8 +146,10 @@ Value Emitter::guarded(ArrayRef<Bound> bounds, Type type,
     condition = condition ? writer.both(*condition, c) : c;
   };
   for (const Bound &bound : bounds) {
-    std::optional<bool> below = space.isLess(bound.index, bound.lo);
-    std::optional<bool> belowEnd = space.isLess(bound.index, bound.hi);
+    std::optional<bool> below =
+        space.isLess(bound.index, bound.lo, bound.mostPieces);
+    std::optional<bool> belowEnd =
+        space.isLess(bound.index, bound.hi, bound.mostPieces);
     if ((below && *below) || (belowEnd && !*belowEnd))
       return outside();
     if (below && belowEnd)
@@ -192,6 +194,23 @@ IndexExpr Emitter::chooseIndex(const IndexExpr &index, int64_t bound,
   return space.addOpaque(chosen, std::min(lo1, lo2), std::max(hi1, hi2));
 }
 
+/// Whether little is made of what `op` gives, so that a piece of a nest for
+/// each operand is no more code than the operands are.
+static bool isAlmostResult(ConcatOp op) {
+  constexpr int mostOps = 2;
+  int count = 0;
+  SmallVector<Operation *> open(op->getUsers());
+  while (!open.empty()) {
+    Operation *user = open.pop_back_val();
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      continue;
+    if (!isView(user) && (!isElementwise(user) || ++count > mostOps))
+      return false;
+    llvm::append_range(open, user->getUsers());
+  }
+  return true;
+}
+
 /// Finds the operand by halves: of many, few comparisons find the one.
 Value Emitter::pullConcat(ConcatOp op, ArrayRef<IndexExpr> indices) {
   uint64_t dim = op.getDim();
@@ -201,6 +220,12 @@ Value Emitter::pullConcat(ConcatOp op, ArrayRef<IndexExpr> indices) {
     starts.push_back(end);
     end += tensorType(operand).getDimSize(dim);
   }
+  constexpr int64_t manyPieces = 64;
+  int64_t mostPieces =
+      isAlmostResult(op)
+          ? std::clamp<int64_t>(starts.size(), IndexSpace::usualPieces,
+                                manyPieces)
+          : IndexSpace::usualPieces;
   // Given that the element is in one of the operands first .. last - 1.
   std::function<Value(size_t, size_t)> from = [&](size_t first, size_t last) {
     if (first + 1 == last) {
@@ -210,7 +235,7 @@ Value Emitter::pullConcat(ConcatOp op, ArrayRef<IndexExpr> indices) {
     }
     size_t middle = (first + last) / 2;
     Bound below{indices[dim], std::numeric_limits<int64_t>::min(),
-                starts[middle]};
+                starts[middle], mostPieces};
     return guarded(
         {below}, elementType(op.getResult()),
         [&] { return from(first, middle); },

@@ -95,6 +95,7 @@ private:
   struct Bound {
     IndexExpr index;
     int64_t lo, hi; // lo <= index < hi
+    int64_t mostPieces = IndexSpace::usualPieces;
   };
   struct Store {
     Value value, near, further;

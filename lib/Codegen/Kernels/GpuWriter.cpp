@@ -41,8 +41,8 @@ static unsigned indexBitsOf(FusionOp fusion, const KernelNests &nests) {
 /// Whether a thread has so many terms in an access that there are more
 /// instructions than memory waits for.
 static bool hasManyTerms(const KernelNests &nests) {
-  constexpr int64_t many = 16;
   return llvm::any_of(nests.inner, [](const auto &inner) {
+    constexpr int64_t many = 16;
     return inner.second.numLanes() >= many;
   });
 }

@@ -12,7 +12,7 @@
 //
 // Refining ends, as plans only ever get finer: a split makes two smaller sizes
 // of one, a separation is made once, and there are no more cuts than
-// `maxPieces` lets there be.
+// `isLess` is told that there may be.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,11 +25,6 @@
 using namespace mlir;
 
 namespace ax::codegen {
-
-/// Each piece is a copy of the nest's body: more of them would cost more in
-/// code than comparisons cost in time. Two dimensions that are padded at both
-/// ends make 3 * 3.
-static constexpr int64_t maxPieces = 9;
 
 int64_t IndexExpr::coefficient(int var) const {
   for (const Term &term : terms)
@@ -258,7 +253,8 @@ IndexExpr IndexSpace::linearize(ArrayRef<IndexExpr> indices,
 /// 0 .. 7, is less than 3. That is not known, so a cut at 3 is asked for: the
 /// next way through has a loop over 0 .. 2 and one over 3 .. 7, and in each of
 /// them it is. Without an answer a kernel compares at run time.
-std::optional<bool> IndexSpace::isLess(const IndexExpr &expr, int64_t bound) {
+std::optional<bool> IndexSpace::isLess(const IndexExpr &expr, int64_t bound,
+                                       int64_t mostPieces) {
   auto [lo, hi] = range(expr);
   if (hi < bound)
     return true;
@@ -271,7 +267,7 @@ std::optional<bool> IndexSpace::isLess(const IndexExpr &expr, int64_t bound) {
     if (!main || std::abs(term.coef) > std::abs(main->coef))
       main = &term;
   const Var &var = vars[main->var];
-  if (!var.plan || !var.canCut || var.plan->numPieces() >= maxPieces)
+  if (!var.plan || !var.canCut || var.plan->numPieces() >= mostPieces)
     return std::nullopt;
   IndexExpr others = expr;
   llvm::erase_if(others.terms, [&](auto &t) { return t.var == main->var; });
@@ -294,7 +290,7 @@ std::optional<bool> IndexSpace::isLess(const IndexExpr &expr, int64_t bound) {
   }
   if (at <= var.lo || at > var.hi)
     return std::nullopt;
-  cuts.push_back({var.plan, var.atom, at});
+  cuts.push_back({var.plan, var.atom, at, mostPieces});
   return std::nullopt;
 }
 
@@ -395,7 +391,7 @@ bool IndexSpace::applyRequests() {
   for (const Cut &cut : cuts) {
     LoopPlan::Atom &atom = cut.plan->atoms[cut.atom];
     if (llvm::is_contained(atom.cuts, cut.at) ||
-        cut.plan->numPieces() >= maxPieces)
+        cut.plan->numPieces() >= cut.mostPieces)
       continue;
     atom.cuts.insert(llvm::lower_bound(atom.cuts, cut.at), cut.at);
     atom.separate = true;

@@ -94,8 +94,14 @@ public:
   Indices delinearize(IndexExpr linear, llvm::ArrayRef<int64_t> shape);
   IndexExpr linearize(llvm::ArrayRef<IndexExpr> indices,
                       llvm::ArrayRef<int64_t> shape);
-  /// expr < bound when known; asks for a cut when that would make it known.
-  std::optional<bool> isLess(const IndexExpr &expr, int64_t bound);
+  /// Each piece is a copy of the nest's body: more of them would cost more in
+  /// code than comparisons cost in time. Two dimensions that are padded at both
+  /// ends make 3 * 3.
+  static constexpr int64_t usualPieces = 9;
+  /// expr < bound when known; asks for a cut when that would make it known, and
+  /// the nest has fewer than `mostPieces`.
+  std::optional<bool> isLess(const IndexExpr &expr, int64_t bound,
+                             int64_t mostPieces = usualPieces);
 
   /// The number as an index of the writer's.
   mlir::Value materialize(const IndexExpr &expr);
@@ -127,6 +133,7 @@ private:
     LoopPlan *plan;
     int atom;
     int64_t at;
+    int64_t mostPieces;
   };
 
   bool requestSplit(const IndexExpr &rest, int64_t divisor);

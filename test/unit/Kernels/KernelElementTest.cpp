@@ -248,6 +248,20 @@ TEST(KernelElement, Concat) {
        R"(%c = ax.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32> -> tensor<2x2xf32>
             %r = ax.concat %a, %c, %a dim 1 : tensor<2x3xf32>, tensor<2x2xf32>, tensor<2x3xf32> -> tensor<2x8xf32>)",
        {{"%r", "2x8xf32"}}});
+  // Of many, each has a piece of the loop to itself, or some share one.
+  std::string many = "%c = ax.concat ", types;
+  for (int i = 0; i < 14; ++i) {
+    many += i == 0 ? "%a" : i % 2 ? ", %b" : ", %a";
+    types += std::string(i == 0 ? "" : ", ") +
+             (i % 2 ? "tensor<3x5xf32>" : "tensor<3x2xf32>");
+  }
+  many += " dim 1 : " + types + " -> tensor<3x49xf32>\n";
+  for (const char *more :
+       {"%r = ax.unary neg %c : tensor<3x49xf32> -> tensor<3x49xf32>",
+        R"(%d = ax.unary neg %c : tensor<3x49xf32> -> tensor<3x49xf32>
+           %e = ax.unary exp %d : tensor<3x49xf32> -> tensor<3x49xf32>
+           %r = ax.binary mul %e, %d : tensor<3x49xf32>, tensor<3x49xf32> -> tensor<3x49xf32>)"})
+    check({{"3x2xf32", "3x5xf32"}, many + more, {{"%r", "3x49xf32"}}});
 }
 
 TEST(KernelElement, Pad) {

@@ -129,3 +129,35 @@ axl.stage @blocks(%x: tensor<16x64x32xf32>, %s: tensor<16x64x1xf32>) {
   } : (tensor<16x64x32xf32>, tensor<16x64x1xf32>) -> tensor<16xf32>
   axl.yield %0 : tensor<16xf32>
 }
+
+// -----
+
+// Of a concatenation each operand has a piece of the loop to itself.
+// CHECK-LABEL: @concat
+// CHECK: "result 0: 96[8,16,24,32,40,48,56,64,72,80,88]"
+axl.stage @concat(%x: tensor<4x8xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<4x8xf32>):
+    %1 = ax.concat %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a dim 1 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x96xf32>
+    %2 = ax.unary neg %1 : tensor<4x96xf32> -> tensor<4x96xf32>
+    axl.yield %2 : tensor<4x96xf32>
+  } : (tensor<4x8xf32>) -> tensor<4x96xf32>
+  axl.yield %0 : tensor<4x96xf32>
+}
+
+// -----
+
+// Where much is made of it, nine at most, as that is written for each.
+// CHECK-LABEL: @concat_and_more
+// CHECK: "result 0: 96[8,16,24,32,40,48,56,72]"
+axl.stage @concat_and_more(%x: tensor<4x8xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<4x8xf32>):
+    %1 = ax.concat %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a dim 1 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x96xf32>
+    %2 = ax.unary exp %1 : tensor<4x96xf32> -> tensor<4x96xf32>
+    %3 = ax.unary neg %2 : tensor<4x96xf32> -> tensor<4x96xf32>
+    %4 = ax.unary tanh %3 : tensor<4x96xf32> -> tensor<4x96xf32>
+    axl.yield %4 : tensor<4x96xf32>
+  } : (tensor<4x8xf32>) -> tensor<4x96xf32>
+  axl.yield %0 : tensor<4x96xf32>
+}
