@@ -73,7 +73,12 @@ public:
               return endsRounded(op);
             }));
   }
-  Type getType() const { return narrow; }
+  /// What `wide` was widened from; null where it is something else.
+  Value narrowOf(Value wide) const {
+    auto cast = wide.getDefiningOp<CastOp>();
+    return cast && elementType(cast.getOperand()) == narrow ? cast.getOperand()
+                                                            : Value();
+  }
   bool isRounding(Operation *op) const {
     return isa<CastOp>(op) && elementType(op->getResult(0)) == narrow;
   }
@@ -182,42 +187,38 @@ struct NarrowEpiloguesPass
   /// What alone reads `wide`, adds what is narrow, or will be, and is rounded.
   static BinaryOp findBlockSum(Value wide, const Readers &readers) {
     auto sum = onlyReader<BinaryOp>(wide);
-    if (!sum || sum.getKind() != BinaryKind::add || sum.use_empty() ||
-        !llvm::all_of(sum->getUsers(), [&](Operation *user) {
-          return readers.isRounding(user);
-        }))
+    if (!sum || sum.getKind() != BinaryKind::add || sum.use_empty())
       return {};
     Value other = sum->getOperand(sum.getLhs() == wide);
-    if (other == wide || other.getType() != wide.getType())
-      return {};
-    // Of another product it is a sum with a bias, which comes to be narrow.
-    auto bias = other.getDefiningOp<BinaryOp>();
-    for (Value value : bias ? ValueRange(bias->getOperands()) : other) {
-      auto cast = value.getDefiningOp<CastOp>();
-      Operation *maker = cast ? cast.getOperand().getDefiningOp() : nullptr;
-      if (cast && elementType(cast.getOperand()) == readers.getType() &&
-          (!bias || (isa_and_present<ConvOp>(maker) && cast->hasOneUse() &&
-                     biasOf(maker, bias, value))))
-        return sum;
-    }
-    return {};
+    bool fits = other != wide && other.getType() == wide.getType() &&
+                (readers.narrowOf(other) || comesToBeNarrow(other, readers)) &&
+                llvm::all_of(sum->getUsers(), [&](Operation *user) {
+                  return readers.isRounding(user);
+                });
+    return fits ? sum : BinaryOp();
+  }
+
+  /// Whether `value` is the sum of another convolution, and of its bias.
+  static bool comesToBeNarrow(Value value, const Readers &readers) {
+    auto sum = value.getDefiningOp<BinaryOp>();
+    return sum && llvm::any_of(sum->getOperands(), [&](Value wide) {
+             Value made = readers.narrowOf(wide);
+             auto conv = made ? made.getDefiningOp<ConvOp>() : ConvOp();
+             return conv && wide.hasOneUse() && biasOf(conv, sum, wide);
+           });
   }
 
   /// Both are widened: they are added as they are.
   static void addBlocks(Value wide, const Readers &readers) {
     BinaryOp sum = findBlockSum(wide, readers);
-    if (!sum)
+    Value lhs = sum ? readers.narrowOf(sum.getLhs()) : Value();
+    Value rhs = sum ? readers.narrowOf(sum.getRhs()) : Value();
+    if (!lhs || !rhs)
       return;
-    SmallVector<Value, 2> narrow;
-    for (Value operand : sum->getOperands()) {
-      auto cast = operand.getDefiningOp<CastOp>();
-      if (!cast || elementType(cast.getOperand()) != readers.getType())
-        return;
-      narrow.push_back(cast.getOperand());
-    }
     OpBuilder builder(sum);
-    auto added = BinaryOp::create(builder, sum.getLoc(), narrow[0].getType(),
-                                  BinaryKind::add, narrow[0], narrow[1]);
+    auto added = BinaryOp::create(builder, sum.getLoc(), lhs.getType(),
+                                  BinaryKind::add, lhs, rhs);
+    // One that is computed again stays so.
     added->setDiscardableAttrs(sum->getDiscardableAttrDictionary());
     for (Operation *rounding : sum->getUsers())
       rounding->getResult(0).replaceAllUsesWith(added);
