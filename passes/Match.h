@@ -25,9 +25,9 @@ bool isExactSplat(mlir::Value value, double number);
 /// input.
 bool isWeight(mlir::Value value);
 
-/// Whether `op` multiplies one row by weights that are made of integers of eight
-/// bits or less. Each of these is read once: to round it for that would take
-/// longer than the product.
+/// Whether `op` multiplies one row by weights that are made of integers of
+/// eight bits or less. Each of these is read once: to round it for that would
+/// take longer than the product.
 bool isRowByFewBits(mlir::Operation *op);
 
 /// A weight that means the same under `shape`: leading dimensions of size 1

@@ -105,7 +105,9 @@ struct Making {
   bool isFew(Operation *source) const {
     constexpr int64_t many = 64;
     int64_t few = numElements(source);
-    return !isFree(source) && few > 1 && few * many <= elements;
+    return !isFree(source) &&
+           isa<FloatType>(elementType(source->getResult(0))) && few > 1 &&
+           few * many <= elements;
   }
 
   /// Whether nobody else wants it, but for an extreme that is found on the way.
@@ -178,7 +180,8 @@ struct ComputeWhereReadPass
     making.collect(op);
     // What is widened is in memory then, and no longer what that gives.
     auto cast = dyn_cast<CastOp>(op);
-    if (cast && making.bytes > bytesOf(cast.getOperand()))
+    if (cast && (making.isTooLarge || making.ops.size() > Making::mostOps ||
+                 making.bytes > bytesOf(cast.getOperand())))
       making = Making::of(cast);
     giveToReaders(value, making);
   }

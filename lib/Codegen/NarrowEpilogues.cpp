@@ -19,8 +19,9 @@
 // its own products.
 //
 // On a processor, attention is of f32: what no kernel reads is f32 from the
-// product on, with the bias as its epilogue. Its library adds up behind
-// convolutions, too, also what one block of a network hands to the next:
+// product on, with the bias as its epilogue. Its library adds up in bf16 behind
+// convolutions, too, also what one block of a network hands to the next, and
+// does so here where nothing trains:
 //
 //   sum = wide + b    z = sum + (cast r to f32)    cast z to bf16
 //
@@ -153,12 +154,22 @@ struct NarrowEpiloguesPass
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       // Who computes again has a cast of its own.
       mergeEqual(stage);
+      bool takesConvolutions = !gpu && !trains(stage);
       for (Operation &op : stage.getBlock())
-        if (isa<LinearOp>(op) || (!gpu && isa<ConvOp>(op)))
-          if (isNarrow(op.getResult(0)))
-            narrow(&op);
+        if (isa<LinearOp>(op) ? isNarrow(op.getResult(0))
+                              : takesConvolutions && isa<ConvOp>(op) &&
+                                    elementType(op.getResult(0)).isBF16())
+          narrow(&op);
       removeUnused(stage.getBlock());
     });
+  }
+
+  /// Whether there are gradients, of which some read a sum that others make
+  /// again: it is to be the same.
+  static bool trains(LocalStageOp stage) {
+    auto plan = stage->getParentOfType<PlanOp>();
+    return plan && llvm::any_of(plan.getBody().getOps<StateOp>(),
+                                [](StateOp op) { return op.getTrainable(); });
   }
 
   void narrow(Operation *product) const {
@@ -204,7 +215,8 @@ struct NarrowEpiloguesPass
     return sum && llvm::any_of(sum->getOperands(), [&](Value wide) {
              Value made = readers.narrowOf(wide);
              auto conv = made ? made.getDefiningOp<ConvOp>() : ConvOp();
-             return conv && wide.hasOneUse() && biasOf(conv, sum, wide);
+             return conv && made.hasOneUse() && wide.hasOneUse() &&
+                    biasOf(conv, sum, wide);
            });
   }
 

@@ -74,14 +74,15 @@ private:
   /// Whether `op` makes what it gives of products alone, but for weights and
   /// statistics.
   bool isOfProducts(Operation *op) const {
-    return isProduct(op) || ((isElementwise(op) || isView(op) ||
-                              isa<ConcatOp, PadOp, PoolOp>(op)) &&
-                             !scalesSum(op) && isMadeOf(ofProducts, op));
+    return isProduct(op) ||
+           ((isElementwise(op) || isView(op) ||
+             isa<ConcatOp, PadOp, PoolOp, DropoutOp>(op)) &&
+            !wantsDigits(op) && !scalesSum(op) && isMadeOf(ofProducts, op));
   }
-  /// As a batch norm's mean and deviation.
+  /// A batch norm's mean or deviation.
   bool isStatistic(Operation *op) const {
     if (auto reduce = dyn_cast<ReduceOp>(op))
-      return ofProducts.contains(reduce.getOperand());
+      return ofProducts.contains(reduce.getOperand()) && leavesChannels(reduce);
     return (isElementwise(op) || isView(op)) && isMadeOf(statistics, op);
   }
   bool isMadeOf(const DenseSet<Value> &values, Operation *op) const {
@@ -97,38 +98,81 @@ private:
     return isAny;
   }
 
-  /// Whether weights multiply more than a product, whose batch norm does that:
-  /// those that say how much of a block is added may be small next to it.
-  bool scalesSum(Operation *op) const {
+  /// Whether all is reduced but dimension 1, or, of a batch that is cut into
+  /// parts, 0 and 2.
+  static bool leavesChannels(ReduceOp reduce) {
+    SmallVector<int64_t> kept;
+    int64_t rank = tensorType(reduce.getOperand()).getRank();
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (!llvm::is_contained(reduce.getDims(), dim))
+        kept.push_back(dim);
+    return kept == ArrayRef<int64_t>{1} || kept == ArrayRef<int64_t>{0, 2};
+  }
+
+  /// What autocast does in f32, and so all that is made of it: parts of a
+  /// softmax that is written out, and of norms by windows.
+  static bool wantsDigits(Operation *op) {
+    if (auto unary = dyn_cast<UnaryOp>(op))
+      return unary.getKind() == UnaryKind::exp ||
+             unary.getKind() == UnaryKind::log;
     auto binary = dyn_cast<BinaryOp>(op);
-    if (!binary || binary.getKind() != BinaryKind::mul)
+    return binary && binary.getKind() == BinaryKind::pow;
+  }
+
+  /// Whether weights scale more than a convolution, whose batch norm does that:
+  /// those that say how much of a block is added may be small next to it.
+  static bool scalesSum(Operation *op) {
+    auto binary = dyn_cast<BinaryOp>(op);
+    if (!binary)
       return false;
     auto scales = [](Value value, Value by) {
-      while (isView(value.getDefiningOp()))
-        value = value.getDefiningOp()->getOperand(0);
-      return tensorType(by).getNumElements() > 1 && isWeight(by) &&
-             !isProduct(value.getDefiningOp());
+      bool isNumber = tensorType(by).getNumElements() == 1 && splatNumber(by);
+      return !isNumber && isWeight(by) && !isConvolution(value);
     };
-    return scales(binary.getLhs(), binary.getRhs()) ||
-           scales(binary.getRhs(), binary.getLhs());
+    switch (binary.getKind()) {
+    case BinaryKind::mul:
+      return scales(binary.getLhs(), binary.getRhs()) ||
+             scales(binary.getRhs(), binary.getLhs());
+    case BinaryKind::div:
+      return scales(binary.getLhs(), binary.getRhs());
+    default:
+      return false;
+    }
+  }
+  /// Whether a convolution gives `value`, perhaps with a bias.
+  static bool isConvolution(Value value) {
+    for (;;) {
+      Operation *op = value.getDefiningOp();
+      auto sum = dyn_cast_or_null<BinaryOp>(op);
+      if (isView(op))
+        value = op->getOperand(0);
+      else if (sum && sum.getKind() == BinaryKind::add &&
+               (isWeight(sum.getLhs()) || isWeight(sum.getRhs())))
+        value = sum->getOperand(isWeight(sum.getLhs()));
+      else
+        return isa_and_present<ConvOp, ConvTransposeOp>(op);
+    }
   }
 
   /// Whether a product reads `value`, and something else does. What a product
   /// gives is rounded by it.
   static bool isRoundedForSome(Value value) {
-    return !value.hasOneUse() && !isProduct(value.getDefiningOp()) &&
-           llvm::any_of(value.getUsers(), [](Operation *user) {
-             return isProduct(user) && !isRowByFewBits(user);
+    Operation *maker = value.getDefiningOp();
+    if (isProduct(maker) || isView(maker))
+      return false;
+    SmallVector<Operation *> readers;
+    addReaders(value, readers);
+    return readers.size() > 1 && llvm::any_of(readers, [](Operation *reader) {
+             return isProduct(reader) && !isRowByFewBits(reader);
            });
   }
-
-  /// Whether `op` gives one of the numbers that it is given, or 0: of rounded
-  /// ones what it would be rounded to.
-  static bool chooses(Operation *op) {
-    auto unary = dyn_cast<UnaryOp>(op);
-    auto pool = dyn_cast<PoolOp>(op);
-    return (unary && unary.getKind() == UnaryKind::relu) ||
-           (pool && pool.getKind() == PoolKind::max);
+  /// Adds those of its views, too.
+  static void addReaders(Value value, SmallVectorImpl<Operation *> &readers) {
+    for (Operation *user : value.getUsers())
+      if (isView(user))
+        addReaders(user->getResult(0), readers);
+      else
+        readers.push_back(user);
   }
 
   void round(Value value) const {
@@ -137,8 +181,13 @@ private:
     OpBuilder builder(value.getContext(), &mark);
     builder.setInsertionPointAfter(maker);
     SmallVector<OpOperand *> readers(llvm::make_pointer_range(value.getUses()));
+    // Those of later stages are behind those of earlier ones, which add up
+    // their gradients.
+    llvm::stable_sort(readers, [](OpOperand *a, OpOperand *b) {
+      return stageOf(a->getOwner()) < stageOf(b->getOwner());
+    });
     Value narrow = roundBefore(builder, value);
-    // What goes to another stage is widened there.
+    // A stage widens what it gets from another one.
     llvm::SmallMapVector<Attribute, Value, 2> ofStages;
     for (OpOperand *reader : readers) {
       mark.stage = reader->getOwner()->getAttr(kStage);
@@ -147,34 +196,26 @@ private:
         wide = CastOp::create(builder, value.getLoc(), value.getType(), narrow);
       reader->set(wide);
     }
-    for (Operation *op = maker; op->use_empty();) {
-      Operation *unused = op;
-      op = op->getOperand(0).getDefiningOp();
-      unused->erase();
-    }
+    if (maker->use_empty())
+      maker->erase();
+  }
+  static int64_t stageOf(Operation *op) {
+    auto stage = op->getAttrOfType<IntegerAttr>(kStage);
+    return stage ? stage.getInt() : -1;
   }
 
-  /// Returns `value`, rounded as early as can be, and leaves it and what it
-  /// is chosen from unused then.
+  /// Returns `value`, rounded. An activation that rounds no number is one of
+  /// rounded numbers then, and `value` is unused.
   Value roundBefore(OpBuilder &builder, Value value) const {
     Type element = type.type == Precision::FP16 ? Type(builder.getF16Type())
                                                 : Type(builder.getBF16Type());
-    SmallVector<Operation *> choices;
-    Value exact = value;
-    while (chooses(exact.getDefiningOp()) &&
-           exact.getDefiningOp()->getOperand(0).hasOneUse()) {
-      choices.push_back(exact.getDefiningOp());
-      exact = choices.back()->getOperand(0);
-    }
-    Value narrow = CastOp::create(builder, exact.getLoc(),
-                                  tensorType(exact).clone(element), exact);
-    for (Operation *choice : llvm::reverse(choices)) {
-      Operation *rounded = builder.clone(*choice);
-      rounded->setOperand(0, narrow);
-      narrow = rounded->getResult(0);
-      narrow.setType(tensorType(narrow).clone(element));
-    }
-    return narrow;
+    UnaryOp relu = unaryOf(value, UnaryKind::relu);
+    Value exact = relu ? relu.getOperand() : value;
+    Value narrow = CastOp::create(builder, value.getLoc(),
+                                  tensorType(value).clone(element), exact);
+    return relu ? UnaryOp::create(builder, value.getLoc(), UnaryKind::relu,
+                                  narrow)
+                : narrow;
   }
 
   llvm::DenseSet<Value> ofProducts, statistics;

@@ -177,18 +177,29 @@ ExpectedCpuOp prepareWeightGradient(const Descs &plain,
   return op;
 }
 
-/// Whether a primitive is one of those for depthwise convolutions. Others
-/// gather what windows see and multiply it, per group, or fill each channel up
-/// to a block: as of windows of three places that are eight apart.
-bool isDepthwise(const DnnlPrimitiveDesc &primitive) {
+/// Whether our own kernel does a convolution of each channel by itself faster:
+/// where a primitive gathers what the windows of a signal see and multiplies
+/// it, per channel, or, as of windows whose places are far apart, fills each of
+/// many channels up to a block.
+bool isSlowDepthwise(const ConvDesc &desc, const DnnlPrimitiveDesc &primitive) {
+  constexpr int64_t manyChannels = 48;
   const char *info = nullptr;
   dnnl_primitive_desc_query(primitive.get(), dnnl_query_impl_info_str, 0,
                             &info);
-  return info && llvm::StringRef(info).contains("dw");
+  if (!info || !isPlainDepthwiseConv(desc))
+    return false;
+  llvm::StringRef name(info);
+  return (desc.strides.size() == 1 && name.contains(":gemm:")) ||
+         (desc.groups >= manyChannels && name.starts_with("jit:"));
 }
 
-ExpectedCpuOp prepareConv(const ConvDesc &desc, const CpuConstant &constant,
-                          PackedWeights &packed, bool onlyDepthwise) {
+} // namespace
+
+ExpectedCpuOp prepareDnnlConv(const ConvDesc &asked,
+                              const CpuConstant &constant,
+                              PackedWeights &packed) {
+  bool isSignal = asked.strides.size() == 1 && isDepthwise(asked);
+  ConvDesc desc = isSignal ? withHeight(asked) : asked;
   Descs plain;
   if (desc.strides.size() > 3 || !dnnlType(desc.x.dtype) ||
       !makeDnnlDesc(desc.x, plain.x) ||
@@ -201,7 +212,7 @@ ExpectedCpuOp prepareConv(const ConvDesc &desc, const CpuConstant &constant,
                                desc.activationLast);
   DnnlPrimitiveDesc primitive =
       makePrimitive(desc, wantedFormats(desc, plain), attr.get());
-  if (!primitive || (onlyDepthwise && !isDepthwise(primitive)))
+  if (!primitive || isSlowDepthwise(asked, primitive))
     return nullptr;
   if (desc.kind == ConvKind::WeightGradient)
     return prepareWeightGradient(plain, primitive);
@@ -239,15 +250,6 @@ ExpectedCpuOp prepareConv(const ConvDesc &desc, const CpuConstant &constant,
           finishConv(*op, primitive, operands, y, yUsed, plain.y, yPlace))
     return error;
   return op;
-}
-
-} // namespace
-
-ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc, const CpuConstant &constant,
-                              PackedWeights &packed) {
-  bool isSignal = desc.strides.size() == 1 && isDepthwise(desc);
-  return prepareConv(isSignal ? withHeight(desc) : desc, constant, packed,
-                     isPlainDepthwiseConv(desc));
 }
 
 } // namespace ax::rt

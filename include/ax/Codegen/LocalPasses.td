@@ -137,9 +137,9 @@ def NarrowEpilogues : Pass<"axl-narrow-epilogues"> {
     the product's type: so as the product's epilogue, which has f32 until it writes, as
     in PyTorch's mixed precision. Gradients of such an activation read the sum widened.
     Sums that are read in f32 stay; on processors, what attention alone reads is f32
-    from the product on, and convolutions are such products, behind which their library
-    adds what the block before gave, in 16 bits, too. Equal operations are done once
-    before.
+    from the product on, and where nothing trains, convolutions in bf16 are such
+    products, behind which their library adds what the block before gave, too. Equal
+    operations are done once before.
   }];
   let options = [Option<"gpu", "gpu", "bool", "false", "Attention is narrow, too">];
 }

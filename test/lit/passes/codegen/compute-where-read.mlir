@@ -34,6 +34,62 @@ axl.stage @widened(%x: tensor<64x8xf32>, %y: tensor<64x8xf32>) {
   axl.yield %3, %4 : tensor<64xf32>, tensor<64x8xf32>
 }
 
+// Numbers for each column are made once, and both kernels find them in a cache.
+// CHECK-LABEL: axl.stage @columns
+// CHECK: %[[C:.*]] = ax.binary mul {{.*}} : tensor<64xf32>, tensor<64xf32>
+// CHECK: %[[D:.*]] = ax.reshape %[[C]]
+// CHECK: ax.binary mul %{{.*}}, %[[D]]
+// CHECK-NOT: tensor<64xf32>, tensor<64xf32>
+// CHECK: ax.binary mul %{{.*}} : tensor<64x64xf32>, tensor<1x64xf32>
+// CHECK-NOT: tensor<64xf32>, tensor<64xf32>
+// CHECK: axl.yield
+axl.stage @columns(%x: tensor<64x64xbf16>, %a: tensor<64xf32>) {
+  %0 = ax.cast %x : tensor<64x64xbf16> -> tensor<64x64xf32>
+  %1 = ax.binary mul %a, %a : tensor<64xf32>, tensor<64xf32> -> tensor<64xf32>
+  %2 = ax.reshape %1 : tensor<64xf32> -> tensor<1x64xf32>
+  %3 = ax.binary mul %0, %2 : tensor<64x64xf32>, tensor<1x64xf32> -> tensor<64x64xf32>
+  %4 = ax.reduce sum %3 dims [1] : tensor<64x64xf32> -> tensor<64xf32>
+  %5 = ax.unary exp %3 : tensor<64x64xf32> -> tensor<64x64xf32>
+  axl.yield %4, %5 : tensor<64xf32>, tensor<64x64xf32>
+}
+
+// What is made of more than a kernel may work out again is widened where it is
+// read all the same.
+// CHECK-LABEL: axl.stage @long_chain
+// CHECK: %[[N:.*]] = ax.cast %{{.*}} : tensor<64x8xf32> -> tensor<64x8xbf16>
+// CHECK: %[[A:.*]] = ax.cast %[[N]]
+// CHECK: ax.reduce sum %[[A]]
+// CHECK: %[[B:.*]] = ax.cast %[[N]]
+// CHECK: ax.unary exp %[[B]]
+axl.stage @long_chain(%x: tensor<64x8xf32>) {
+  %0 = ax.constant dense<1> : tensor<i8> -> tensor<i8>
+  %1 = ax.unary abs %x : tensor<64x8xf32> -> tensor<64x8xf32>
+  %2 = ax.unary neg %1 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %3 = ax.unary abs %2 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %4 = ax.unary neg %3 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %5 = ax.unary abs %4 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %6 = ax.unary neg %5 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %7 = ax.unary abs %6 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %8 = ax.unary neg %7 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %9 = ax.unary abs %8 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %10 = ax.unary neg %9 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %11 = ax.unary abs %10 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %12 = ax.unary neg %11 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %13 = ax.unary abs %12 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %14 = ax.unary neg %13 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %15 = ax.unary abs %14 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %16 = ax.unary neg %15 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %17 = ax.unary abs %16 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %18 = ax.unary neg %17 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %19 = ax.unary abs %18 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %20 = ax.unary neg %19 : tensor<64x8xf32> -> tensor<64x8xf32>
+  %21 = ax.cast %20 : tensor<64x8xf32> -> tensor<64x8xbf16>
+  %22 = ax.cast %21 : tensor<64x8xbf16> -> tensor<64x8xf32>
+  %23 = ax.reduce sum %22 dims [1] : tensor<64x8xf32> -> tensor<64xf32>
+  %24 = ax.unary exp %22 : tensor<64x8xf32> -> tensor<64x8xf32>
+  axl.yield %23, %24 : tensor<64xf32>, tensor<64x8xf32>
+}
+
 // What becomes narrower is worked out once.
 // CHECK-LABEL: axl.stage @narrowed
 // CHECK-COUNT-1: ax.cast

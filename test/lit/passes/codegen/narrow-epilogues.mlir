@@ -227,3 +227,14 @@ axl.stage @wide_blocks(%x: tensor<1x4x5x5xbf16>, %w: tensor<4x4x1x1xbf16>, %v: t
   %9 = ax.binary add %7, %8 : tensor<1x4x5x5xf32>, tensor<1x4x5x5xf32> -> tensor<1x4x5x5xf32>
   axl.yield %4, %9 : tensor<1x4x5x5xbf16>, tensor<1x4x5x5xf32>
 }
+
+// In f16 a processor's library adds nothing.
+// CPU-LABEL: axl.stage @half
+// CPU: ax.binary add {{.*}} : tensor<1x4x5x5xf32>, tensor<4x1x1xf32>
+axl.stage @half(%x: tensor<1x4x5x5xf16>, %w: tensor<4x4x1x1xf16>, %b: tensor<4x1x1xf32>) {
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x4x5x5xf16>, tensor<4x4x1x1xf16> -> tensor<1x4x5x5xf16>
+  %1 = ax.cast %0 : tensor<1x4x5x5xf16> -> tensor<1x4x5x5xf32>
+  %2 = ax.binary add %1, %b : tensor<1x4x5x5xf32>, tensor<4x1x1xf32> -> tensor<1x4x5x5xf32>
+  %3 = ax.cast %2 : tensor<1x4x5x5xf32> -> tensor<1x4x5x5xf16>
+  axl.yield %3 : tensor<1x4x5x5xf16>
+}

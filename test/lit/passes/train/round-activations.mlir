@@ -28,18 +28,15 @@
 // BLOCK-DAG: %[[W:.*]] = ax.cast %[[A]] : tensor<1x2x4x4xbf16> -> tensor<1x2x4x4xf32>
 // BLOCK: ax.binary add %{{.*}}, %[[W]]
 
-// Two convolutions read what a pool gives: both read it in 16 bits, and so is
-// what the pool reads. A value that somebody else reads exactly is not chosen
-// from: what is made of it is rounded itself.
+// Two convolutions read what a pool gives, of which one reads a view.
 // CHECK-LABEL: ax.program @pools
-// CHECK: %[[R:.*]] = ax.cast %{{.*}} : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xbf16>
-// CHECK-NEXT: %[[A:.*]] = ax.unary relu %[[R]] : tensor<1x2x4x4xbf16>
-// CHECK-NEXT: %[[P:.*]] = ax.pool max %[[A]] {{.*}} : tensor<1x2x4x4xbf16> -> tensor<1x2x3x3xbf16>
-// CHECK-NEXT: %[[W:.*]] = ax.cast %[[P]] : tensor<1x2x3x3xbf16> -> tensor<1x2x3x3xf32>
+// CHECK: %[[P:.*]] = ax.pool max %{{.*}} -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %[[R:.*]] = ax.cast %[[P]] : tensor<1x2x3x3xf32> -> tensor<1x2x3x3xbf16>
+// CHECK-NEXT: %[[W:.*]] = ax.cast %[[R]] : tensor<1x2x3x3xbf16> -> tensor<1x2x3x3xf32>
 // CHECK: ax.conv %[[W]]
-// CHECK: ax.conv %[[W]]
-// CHECK: %[[Q:.*]] = ax.pool max %{{.*}} : tensor<1x2x3x3xf32> -> tensor<1x2x2x2xf32>
-// CHECK-NEXT: ax.cast %[[Q]] : tensor<1x2x2x2xf32> -> tensor<1x2x2x2xbf16>
+// CHECK: %[[V:.*]] = ax.reshape %[[W]]
+// CHECK: ax.conv %[[V]]
+// CHECK-NOT: bf16
 // CHECK: ax.return
 
 // A batch norm is made of products, too.
@@ -47,9 +44,23 @@
 // CHECK: ax.cast %{{.*}} : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xbf16>
 // CHECK: ax.return
 
-// What weights scale may be small next to what it is added to.
+// What weights scale may be small next to what it is added to, but behind a
+// convolution they are a norm's; a softmax that is written out stays, too.
 // CHECK-LABEL: ax.program @scaled
 // CHECK-NOT: bf16
+// CHECK: ax.return
+// CHECK-LABEL: ax.program @scaled_convolution
+// CHECK: ax.cast %{{.*}} : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xbf16>
+// CHECK: ax.return
+// CHECK-LABEL: ax.program @softmax
+// CHECK-NOT: bf16
+// CHECK: ax.return
+
+// The stage that adds up the gradients of both comes first.
+// CHECK-LABEL: ax.program @later_stage
+// CHECK: %[[R:.*]] = ax.cast %{{.*}} -> tensor<3x4xbf16>
+// CHECK-NEXT: ax.cast %[[R]] {stage = 0 : i64}
+// CHECK-NEXT: ax.cast %[[R]] {stage = 1 : i64}
 // CHECK: ax.return
 
 // What a norm, or an input, has part in stays: the sum goes on in f32.
@@ -88,20 +99,15 @@ ax.plan @p version 1 {
     ax.return %6 : tensor<1x2x4x4xf32>
   }
   ax.program @pools(%x: tensor<1x2x4x4xf32> {ax.name = "x"}) -> (
-      tensor<1x2x2x2xf32> {ax.name = "y"}, tensor<1x2x3x3xf32> {ax.name = "z"}) {
+      tensor<1x2x3x3xf32> {ax.name = "y"}, tensor<1x2x9x1xf32> {ax.name = "z"}) {
     %k = ax.load @k : tensor<2x2x1x1xf32>
-    %c = ax.load @c : tensor<2x1x1xf32>
     %0 = ax.conv %x, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
-    %1 = ax.binary add %0, %c : tensor<1x2x4x4xf32>, tensor<2x1x1xf32> -> tensor<1x2x4x4xf32>
-    %2 = ax.unary relu %1 : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
-    %3 = ax.pool max %2 kernel [2, 2] strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] ceil_extra [0, 0] : tensor<1x2x4x4xf32> -> tensor<1x2x3x3xf32>
-    %4 = ax.conv %3, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x3x3xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x3x3xf32>
-    %5 = ax.conv %3, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x3x3xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x3x3xf32>
-    %6 = ax.binary add %4, %5 : tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32> -> tensor<1x2x3x3xf32>
-    %7 = ax.pool max %6 kernel [2, 2] strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] ceil_extra [0, 0] : tensor<1x2x3x3xf32> -> tensor<1x2x2x2xf32>
-    %8 = ax.conv %7, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x2x2xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x2x2xf32>
-    %9 = ax.binary add %8, %7 : tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32> -> tensor<1x2x2x2xf32>
-    ax.return %9, %6 : tensor<1x2x2x2xf32>, tensor<1x2x3x3xf32>
+    %1 = ax.unary relu %0 : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+    %2 = ax.pool max %1 kernel [2, 2] strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] ceil_extra [0, 0] : tensor<1x2x4x4xf32> -> tensor<1x2x3x3xf32>
+    %3 = ax.conv %2, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x3x3xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x3x3xf32>
+    %4 = ax.reshape %2 : tensor<1x2x3x3xf32> -> tensor<1x2x9x1xf32>
+    %5 = ax.conv %4, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x9x1xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x9x1xf32>
+    ax.return %3, %5 : tensor<1x2x3x3xf32>, tensor<1x2x9x1xf32>
   }
   ax.program @batch_norm(%x: tensor<1x2x4x4xf32> {ax.name = "x"}) -> (tensor<1x2x4x4xf32> {ax.name = "y"}) {
     %k = ax.load @k : tensor<2x2x1x1xf32>
@@ -119,7 +125,20 @@ ax.plan @p version 1 {
     %10 = ax.binary add %9, %8 : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
     ax.return %10 : tensor<1x2x4x4xf32>
   }
-  ax.program @scaled(%x: tensor<1x2x4x4xf32> {ax.name = "x"}) -> (tensor<1x2x4x4xf32> {ax.name = "y"}) {
+  ax.program @scaled(%x: tensor<3x4xf32> {ax.name = "x"}) -> (tensor<3x4xf32> {ax.name = "y"}) {
+    %w = ax.load @w : tensor<4x4xf32>
+    %s = ax.load @s : tensor<4xf32>
+    %0 = ax.linear %x, %w : tensor<3x4xf32>, tensor<4x4xf32> -> tensor<3x4xf32>
+    %1 = ax.binary mul %0, %s : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>
+    %2 = ax.binary add %1, %0 : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+    %3 = ax.linear %2, %w : tensor<3x4xf32>, tensor<4x4xf32> -> tensor<3x4xf32>
+    %4 = ax.binary add %3, %2 : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+    %5 = ax.binary div %4, %s : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>
+    %6 = ax.linear %5, %w : tensor<3x4xf32>, tensor<4x4xf32> -> tensor<3x4xf32>
+    %7 = ax.binary add %6, %5 : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+    ax.return %7 : tensor<3x4xf32>
+  }
+  ax.program @scaled_convolution(%x: tensor<1x2x4x4xf32> {ax.name = "x"}) -> (tensor<1x2x4x4xf32> {ax.name = "y"}) {
     %k = ax.load @k : tensor<2x2x1x1xf32>
     %c = ax.load @c : tensor<2x1x1xf32>
     %0 = ax.conv %x, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
@@ -129,6 +148,24 @@ ax.plan @p version 1 {
     %4 = ax.conv %3, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
     %5 = ax.binary add %4, %3 : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
     ax.return %5 : tensor<1x2x4x4xf32>
+  }
+  ax.program @softmax(%x: tensor<3x4xf32> {ax.name = "x"}) -> (tensor<3x4xf32> {ax.name = "y"}) {
+    %w = ax.load @w : tensor<4x4xf32>
+    %0 = ax.linear %x, %w : tensor<3x4xf32>, tensor<4x4xf32> -> tensor<3x4xf32>
+    %1 = ax.unary exp %0 : tensor<3x4xf32> -> tensor<3x4xf32>
+    %2 = ax.reduce sum %1 dims [1] keep_dims : tensor<3x4xf32> -> tensor<3x1xf32>
+    %3 = ax.binary div %1, %2 : tensor<3x4xf32>, tensor<3x1xf32> -> tensor<3x4xf32>
+    %4 = ax.linear %3, %w : tensor<3x4xf32>, tensor<4x4xf32> -> tensor<3x4xf32>
+    %5 = ax.binary add %4, %3 : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+    ax.return %5 : tensor<3x4xf32>
+  }
+  ax.program @later_stage(%x: tensor<3x4xf32> {ax.name = "x"}) -> (tensor<3x4xf32> {ax.name = "y"}) {
+    %w = ax.load @w : tensor<4x4xf32>
+    %0 = ax.linear %x, %w {stage = 0 : i64} : tensor<3x4xf32>, tensor<4x4xf32> -> tensor<3x4xf32>
+    %1 = ax.unary tanh %0 {stage = 0 : i64} : tensor<3x4xf32> -> tensor<3x4xf32>
+    %2 = ax.linear %1, %w {stage = 0 : i64} : tensor<3x4xf32>, tensor<4x4xf32> -> tensor<3x4xf32>
+    %3 = ax.binary add %2, %1 {stage = 1 : i64} : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+    ax.return %3 : tensor<3x4xf32>
   }
   ax.program @transformer(%x: tensor<3x4xf32> {ax.name = "x"}) -> (tensor<3x4xf32> {ax.name = "y"}) {
     %w = ax.load @w : tensor<4x4xf32>
