@@ -35,10 +35,10 @@ static bool reducesOnes(ReduceOp op) {
 
 /// Whether a library reads it. They go by strides: of images of one channel,
 /// whether channels are innermost.
-static bool isForLibraries(Value value) {
+static bool isReadByLibrary(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
     return getLibraryCore(user) ||
-           (isView(user) && isForLibraries(user->getResult(0)));
+           (isView(user) && isReadByLibrary(user->getResult(0)));
   });
 }
 
@@ -53,7 +53,7 @@ struct ReshapeOnesPass : codegen::impl::ReshapeOnesBase<ReshapeOnesPass> {
         if (!(transpose && movesOnes(transpose)) &&
             !(reduce && reducesOnes(reduce)))
           continue;
-        if (isForLibraries(op.getResult(0)))
+        if (isReadByLibrary(op.getResult(0)))
           continue;
         OpBuilder builder(&op);
         op.getResult(0).replaceAllUsesWith(reshapeTo(
