@@ -15,16 +15,6 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::codegen;
 
-/// Whether elements have the order that they had.
-static bool movesOnes(TransposeOp op) {
-  ArrayRef<int64_t> shape = shapeOf(op.getOperand());
-  SmallVector<int64_t> moved;
-  for (int64_t dim : op.getPermutation())
-    if (shape[dim] != 1)
-      moved.push_back(dim);
-  return llvm::is_sorted(moved);
-}
-
 /// Whether each element of the result is one of the operand.
 static bool reducesOnes(ReduceOp op) {
   ArrayRef<int64_t> shape = shapeOf(op.getOperand());
@@ -50,7 +40,8 @@ struct ReshapeOnesPass : codegen::impl::ReshapeOnesBase<ReshapeOnesPass> {
       for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
         auto transpose = dyn_cast<TransposeOp>(op);
         auto reduce = dyn_cast<ReduceOp>(op);
-        if (!(transpose && movesOnes(transpose)) &&
+        if (!(transpose && keepsOrder(shapeOf(transpose.getOperand()),
+                                      transpose.getPermutation())) &&
             !(reduce && reducesOnes(reduce)))
           continue;
         if (isReadByLibrary(op.getResult(0)))

@@ -93,6 +93,14 @@ bool ax::isIdentity(ArrayRef<int64_t> permutation) {
   return true;
 }
 
+bool ax::keepsOrder(ArrayRef<int64_t> shape, ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> moved;
+  for (int64_t dim : permutation)
+    if (shape[dim] != 1)
+      moved.push_back(dim);
+  return llvm::is_sorted(moved);
+}
+
 Value ax::transposeTo(OpBuilder &builder, Location loc, Value value,
                       ArrayRef<int64_t> permutation) {
   if (isIdentity(permutation))

@@ -109,17 +109,9 @@ struct TransposeOfOnes : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransposeOp op,
                                 PatternRewriter &rewriter) const final {
-    if (isIdentity(op.getPermutation()))
+    if (isIdentity(op.getPermutation()) ||
+        !keepsOrder(shapeOf(op.getOperand()), op.getPermutation()))
       return failure();
-    ArrayRef<int64_t> shape = shapeOf(op.getOperand());
-    int64_t last = -1;
-    for (int64_t dim : op.getPermutation()) {
-      if (shape[dim] == 1)
-        continue;
-      if (dim < last)
-        return failure();
-      last = dim;
-    }
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getOperand());
     return success();
   }

@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Match.h"
+#include "NarrowType.h"
 #include "ax/Dialect/OpTraits.h"
 #include "ax/Dialect/StageAndAction.h"
 #include "ax/Passes/Passes.h"
@@ -207,8 +208,7 @@ private:
   /// Returns `value`, rounded. An activation that rounds no number is one of
   /// rounded numbers then, and `value` is unused.
   Value roundBefore(OpBuilder &builder, Value value) const {
-    Type element = type.type == Precision::FP16 ? Type(builder.getF16Type())
-                                                : Type(builder.getBF16Type());
+    Type element = narrowType(type, value.getContext());
     UnaryOp relu = unaryOf(value, UnaryKind::relu);
     Value exact = relu ? relu.getOperand() : value;
     Value narrow = CastOp::create(builder, value.getLoc(),

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Match.h"
+#include "NarrowType.h"
 #include "ax/Dialect/StageAndAction.h"
 #include "ax/Passes/Passes.h"
 
@@ -53,18 +54,12 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
       narrow(op);
     // Their operands stay: a mask of large numbers would be lost.
     else if (auto attention = dyn_cast<AttentionOp>(op))
-      attention.setProductType(getNarrow());
+      attention.setProductType(narrowType(type, &getContext()));
     else if (auto attention = dyn_cast<AttentionGradientOp>(op))
-      attention.setProductType(getNarrow());
+      attention.setProductType(narrowType(type, &getContext()));
     else
       return false;
     return true;
-  }
-
-  Type getNarrow() {
-    Builder types(&getContext());
-    return type.type == Precision::FP16 ? Type(types.getF16Type())
-                                        : Type(types.getBF16Type());
   }
 
   /// ax-set-float8 has rounded its factors.
@@ -87,7 +82,7 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
 
   /// Operands are rounded, the result is widened.
   void narrow(Operation *op) {
-    Type element = getNarrow();
+    Type element = narrowType(type, &getContext());
     MarkStageAndAction mark(markedAction(op), op->getAttr(kStage));
     OpBuilder builder(op, &mark);
     Value result = op->getResult(0);

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Residual networks in 16 bits: what goes from block to block is rounded once, for
 all who read it; beside f32, on several layouts, and on a simulated card."""
-import os
 import re
 import sys
 from pathlib import Path
@@ -14,16 +13,13 @@ import networks
 
 from _training import logged
 from cases import Failed, run, scratch, tool
+from sixteen_bits import CARD
 
 # The cut goes through a block: both stages read what comes in.
 LAYOUTS = ["--pp=2 --cut=CUT", "--tp=2", "--dp=2 --zero=1", "--pp=2",
            "--recompute=full", "--recompute=selective", "--tp=2x2x1"]
 # Of the loss and the gradient's norm; statistics of few images pass it on.
 MOST = {"bf16": 4e-2, "fp16": 1e-2}
-CARD = os.environ | {
-    "AXRUN_CUDA_PATH": str(Path(tool("axrun")).parents[1] / "test/simgpu"),
-    "AXRUN_CUDA_ALGORITHMS": "1", "SIMGPU_CAPABILITY": "90",
-    "AXRUN_TARGET": "sm_90+cudnn+sim"}
 STEPS = 4
 
 

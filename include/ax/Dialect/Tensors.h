@@ -37,6 +37,10 @@ mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value transposeTo(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value value, llvm::ArrayRef<int64_t> permutation);
 bool isIdentity(llvm::ArrayRef<int64_t> permutation);
+/// Whether a transpose of such a shape leaves all elements in their row-major
+/// order, as it moves no dimension but those of size 1: it is a reshape.
+bool keepsOrder(llvm::ArrayRef<int64_t> shape,
+                llvm::ArrayRef<int64_t> permutation);
 
 } // namespace ax
 
