@@ -20,6 +20,7 @@
 #include "Library.h"
 #include "StageAttrs.h"
 #include "ax/Codegen/LocalPasses.h"
+#include "ax/Dialect/Tensors.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace ax::codegen {
@@ -89,20 +90,39 @@ sourcesOf(Operation *op, const llvm::SetVector<Operation *> &once) {
   return sources;
 }
 
+/// How much of `result` counts, which is made of `source` for the most part: as
+/// many numbers in a wider type, since the device multiplies no integers, or no
+/// f16, as much as they take in that of the source. `ax-prepare` does so with
+/// integers that nobody multiplies as they are, and not where something trains.
+static double bytesCounted(Value result, Value source) {
+  RankedTensorType made = tensorType(result), of = tensorType(source);
+  Type element = of.getElementType();
+  bool isWidened = (isInteger8(element) || element.isF16()) &&
+                   made.getNumElements() <= of.getNumElements() &&
+                   made.getElementTypeBitWidth() <= 32;
+  return static_cast<double>(isWidened ? made.getNumElements() *
+                                             of.getElementTypeBitWidth() / 8
+                                       : byteSizeOf(result));
+}
+
 /// How much of its results stays, as others than `once` read it.
-static int64_t bytesLeft(Operation *op,
-                         const llvm::SetVector<Operation *> &once) {
-  int64_t bytes = 0;
+static double bytesLeft(Operation *op, const llvm::SetVector<Operation *> &once,
+                        const llvm::SetVector<Value> &sources,
+                        bool mayWiden) {
+  Value largest = *llvm::max_element(
+      sources, [](Value a, Value b) { return byteSizeOf(a) < byteSizeOf(b); });
+  double bytes = 0;
   for (Value result : op->getResults())
     if (llvm::any_of(readersOf(result),
                      [&](Operation *reader) { return !once.contains(reader); }))
-      bytes += byteSizeOf(result);
+      bytes += mayWiden ? bytesCounted(result, largest)
+                        : static_cast<double>(byteSizeOf(result));
   return bytes;
 }
 
 /// Removes what leaves more than what it is made of. Returns whether there was
 /// any: what that reads is then left for it.
-static bool removeLarge(llvm::SetVector<Operation *> &once) {
+static bool removeLarge(llvm::SetVector<Operation *> &once, bool mayWiden) {
   constexpr double littleBytes = 1 << 18;
   // Rows may be padded.
   constexpr double mostGrowth = 1.125;
@@ -111,10 +131,11 @@ static bool removeLarge(llvm::SetVector<Operation *> &once) {
   llvm::DenseMap<Value, double> made;
   llvm::DenseMap<Operation *, llvm::SetVector<Value>> sources;
   for (Operation *op : once) {
-    double left = bytesLeft(op, once);
+    llvm::SetVector<Value> all = sourcesOf(op, once);
+    double left = bytesLeft(op, once, all, mayWiden);
     if (left == 0)
       continue;
-    llvm::SetVector<Value> &all = sources[op] = sourcesOf(op, once);
+    sources[op] = all;
     double bytes = 0;
     for (Value source : all)
       bytes += static_cast<double>(byteSizeOf(source));
@@ -141,7 +162,7 @@ struct ComputeOncePass : codegen::impl::ComputeOnceBase<ComputeOncePass> {
   void runOnOperation() override {
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       llvm::SetVector<Operation *> once = findRepeated(stage);
-      while (removeLarge(once))
+      while (removeLarge(once, /*mayWiden=*/!trains(stage)))
         continue;
       for (Operation *op : once)
         op->setAttr(kOnce, UnitAttr::get(&getContext()));

@@ -4,21 +4,11 @@
 
 #include "Contraction.h"
 #include "Library.h"
+#include "ax/Dialect/ScaledFactor.h"
 
 using namespace mlir;
 
 namespace ax::codegen {
-
-/// How many numbers each sum of a product is of.
-static int64_t numTerms(Operation *product) {
-  if (auto linear = dyn_cast<LinearOp>(product))
-    return linear.getK();
-  auto dot = cast<DotOp>(product);
-  int64_t terms = 1;
-  for (int64_t dim : dot.getLhsContract())
-    terms *= tensorType(dot.getLhs()).getDimSize(dim);
-  return terms;
-}
 
 /// The dimensions of the result that are the first factor's, and the second
 /// one's; those of a batch stand in front of them.
@@ -62,7 +52,7 @@ bool multipliesFloat8(Operation *op) {
                         ? rows.back()
                         : ShapedType::getNumElements(rows);
   return tensorType(product->getResult(0)).getNumElements() > 0 &&
-         isFloat8Multiple(numTerms(product)) && isFloat8Multiple(numRows) &&
+         isFloat8Multiple(numTermsOf(product)) && isFloat8Multiple(numRows) &&
          isFloat8Multiple(columns.back());
 }
 

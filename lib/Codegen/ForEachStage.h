@@ -16,6 +16,13 @@ inline void forEachStage(mlir::Operation *root,
   });
 }
 
+/// Whether the stage is of a plan that trains.
+inline bool trains(LocalStageOp stage) {
+  auto plan = stage->getParentOfType<PlanOp>();
+  return plan && llvm::any_of(plan.getBody().getOps<StateOp>(),
+                              [](StateOp op) { return op.getTrainable(); });
+}
+
 /// Removes what nothing uses, from the last to the first: what only removed
 /// ones used goes, too.
 inline void removeUnused(mlir::Block &block) {

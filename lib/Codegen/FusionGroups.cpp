@@ -74,12 +74,7 @@ static bool isFusable(Operation *op) {
 }
 
 bool isCostly(Operation *op) {
-  if (isa<RandomOp>(op))
-    return true;
-  if (auto unary = dyn_cast<UnaryOp>(op))
-    return factsOf(unary.getKind()).cost == FunctionCost::Many;
-  auto binary = dyn_cast<BinaryOp>(op);
-  return binary && factsOf(binary.getKind()).cost == FunctionCost::Many;
+  return isa<RandomOp>(op) || functionCostOf(op) == FunctionCost::Many;
 }
 
 int64_t numElements(Operation *op) {

@@ -28,17 +28,20 @@ static ComposeAttentionOptions attentionFor(const GpuTarget &target) {
   return options;
 }
 
-std::vector<std::unique_ptr<Pass>>
-stagePasses(bool separateKernels, std::optional<GpuTarget> target) {
+std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
+                                               const Target &wanted) {
   std::vector<std::unique_ptr<Pass>> passes;
-  bool gpu = target.has_value(), float8 = gpu && hasFloat8Products(*target);
+  const GpuTarget *target = wanted.getGpu();
+  bool gpu = target != nullptr, float8 = gpu && hasFloat8Products(*target);
   // As much as stays in the cache next to a processor, or in that of a GPU.
   constexpr int64_t cacheBytes = 1 << 21, gpuCacheBytes = 1 << 25;
   if (float8)
     passes.push_back(createMultiplyFloat8());
   if (!gpu) {
+    if (wanted.getCpu()->hasProductsOfIntegers())
+      passes.push_back(createMultiplyIntegers());
     passes.push_back(createRoundFloat8());
-    passes.push_back(createWidenConvolutions());
+    passes.push_back(createWidenProducts());
   }
   passes.push_back(
       createComposeProducts({gpu ? gpuCacheBytes : cacheBytes, gpu}));
@@ -101,7 +104,7 @@ void registerLocalPasses() {
       [](OpPassManager &manager) {
         OpPassManager &plans = manager.nest<PlanOp>();
         plans.addPass(createLocalize());
-        for (std::unique_ptr<Pass> &pass : stagePasses(false))
+        for (std::unique_ptr<Pass> &pass : stagePasses(false, Target::native()))
           addStagePass(plans, std::move(pass));
       });
 }

@@ -46,7 +46,7 @@ static StringRef stepOf(const Pass &pass) {
 std::vector<std::string> stepNames() {
   std::vector<std::string> names{"localize"};
   for (const std::unique_ptr<Pass> &pass :
-       stagePasses(/*separateKernels=*/false, GpuTarget()))
+       stagePasses(/*separateKernels=*/false, Target(GpuTarget())))
     names.push_back(stepOf(*pass).str());
   names.push_back(stepOf(*createChooseNests()).str());
   return names;
@@ -83,9 +83,8 @@ llvm::Expected<OwningOpRef<PlanOp>> lower(ProgramOp program,
   plan->getBody().front().push_back(local->release());
   localizing.stop();
   done("localize");
-  const GpuTarget *gpu = options.target.getGpu();
-  for (std::unique_ptr<Pass> &pass : stagePasses(
-           options.separateKernels, gpu ? std::optional(*gpu) : std::nullopt)) {
+  for (std::unique_ptr<Pass> &pass :
+       stagePasses(options.separateKernels, options.target)) {
     StringRef step = stepOf(*pass);
     TimingScope scope = whole.nest(step);
     if (failed(runOnStages(std::move(pass), *plan, scope)))

@@ -14,9 +14,8 @@
 //===----------------------------------------------------------------------===//
 #include "Float8Products.h"
 #include "ForEachStage.h"
+#include "ScaledProducts.h"
 #include "ax/Codegen/LocalPasses.h"
-#include "ax/Dialect/ScaledFactor.h"
-#include "ax/Gradients/TensorBuilder.h"
 
 #include <array>
 
@@ -29,44 +28,6 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::codegen;
 
-/// The dimension of the product's result that is dimension `dim` of a factor;
-/// nothing where that is summed over.
-static std::optional<int64_t> resultDimOf(Operation *product, unsigned factor,
-                                          int64_t dim) {
-  int64_t last = tensorType(product->getResult(0)).getRank() - 1;
-  if (auto linear = dyn_cast<LinearOp>(product)) {
-    if (factor == 1)
-      return dim == (linear.getTransposeW() ? 0 : 1) ? std::optional(last)
-                                                     : std::nullopt;
-    return dim < last ? std::optional(dim) : std::nullopt;
-  }
-  auto dot = cast<DotOp>(product);
-  auto numberOf = [](ArrayRef<int64_t> batch, ArrayRef<int64_t> contract,
-                     int64_t dim) -> std::optional<int64_t> {
-    const int64_t *place = llvm::find(batch, dim);
-    if (place != batch.end())
-      return place - batch.begin();
-    if (llvm::is_contained(contract, dim))
-      return std::nullopt;
-    // Those of a batch come first, then the others in their order.
-    int64_t number = batch.size();
-    for (int64_t before = 0; before < dim; ++before)
-      number += !llvm::is_contained(batch, before) &&
-                !llvm::is_contained(contract, before);
-    return number;
-  };
-  if (factor == 0)
-    return numberOf(dot.getLhsBatch(), dot.getLhsContract(), dim);
-  int64_t batch = dot.getRhsBatch().size();
-  std::optional<int64_t> number =
-      numberOf(dot.getRhsBatch(), dot.getRhsContract(), dim);
-  // The other factor's are in front of its own.
-  if (number && *number >= batch)
-    *number += tensorType(dot.getLhs()).getRank() - batch -
-               static_cast<int64_t>(dot.getLhsContract().size());
-  return number;
-}
-
 namespace {
 
 struct MultiplyFloat8Pass
@@ -78,20 +39,6 @@ struct MultiplyFloat8Pass
           multiply(&op);
       removeUnused(stage.getBlock());
     });
-  }
-
-  /// The factor's numbers, moved as it is.
-  static Value numbersOf(const ScaledFactor &factor, OpBuilder &builder) {
-    CastOp widened = factor.widened;
-    Value numbers = widened.getOperand();
-    for (Operation *move : factor.moves) {
-      Operation *moved = builder.clone(*move);
-      moved->setOperand(0, numbers);
-      numbers = moved->getResult(0);
-      numbers.setType(
-          tensorType(numbers).clone(elementType(widened.getOperand())));
-    }
-    return numbers;
   }
 
   static void multiply(Operation *product) {
@@ -111,19 +58,12 @@ struct MultiplyFloat8Pass
     bool mayScale = multipliesFloat8(narrow);
     SmallVector<Value, 2> scales;
     for (auto [i, factor] : llvm::enumerate(factors)) {
-      if (!factor.scale)
+      if (!factor.scale.value)
         continue;
-      SmallVector<int64_t> shape;
-      if (factor.dim) {
-        std::optional<int64_t> dim = resultDimOf(narrow, i, *factor.dim);
-        mayScale &= dim.has_value();
-        shape.assign(wanted.getRank(), 1);
-        if (dim)
-          shape[*dim] = wanted.getDimSize(*dim);
-      }
-      if (mayScale)
-        scales.push_back(
-            t.reshape(t.cast(factor.scale, builder.getF32Type()), shape));
+      if (Value scale = alongResult(narrow, i, factor.scale, t))
+        scales.push_back(t.cast(scale, builder.getF32Type()));
+      else
+        mayScale = false;
     }
     if (!mayScale) {
       narrow->erase();

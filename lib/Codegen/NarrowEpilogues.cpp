@@ -154,6 +154,8 @@ struct NarrowEpiloguesPass
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       // Who computes again has a cast of its own.
       mergeEqual(stage);
+      // Of gradients some read a sum that others make again: it is to be the
+      // same.
       bool takesConvolutions = !gpu && !trains(stage);
       for (Operation &op : stage.getBlock())
         if (isa<LinearOp>(op) ? isNarrow(op.getResult(0))
@@ -162,14 +164,6 @@ struct NarrowEpiloguesPass
           narrow(&op);
       removeUnused(stage.getBlock());
     });
-  }
-
-  /// Whether there are gradients, of which some read a sum that others make
-  /// again: it is to be the same.
-  static bool trains(LocalStageOp stage) {
-    auto plan = stage->getParentOfType<PlanOp>();
-    return plan && llvm::any_of(plan.getBody().getOps<StateOp>(),
-                                [](StateOp op) { return op.getTrainable(); });
   }
 
   void narrow(Operation *product) const {

@@ -54,8 +54,11 @@ bool ax::sameOrUnrounded(TypeRange inferred, TypeRange actual) {
   for (auto [from, to] : llvm::zip(inferred, actual)) {
     auto a = dyn_cast<RankedTensorType>(from),
          b = dyn_cast<RankedTensorType>(to);
-    bool isWider = a && b && isNarrowFloat(a.getElementType()) &&
-                   b.getElementType().isF32();
+    bool isWider =
+        a && b &&
+        ((isNarrowFloat(a.getElementType()) && b.getElementType().isF32()) ||
+         (isInteger8(a.getElementType()) &&
+          b.getElementType().isSignlessInteger(32)));
     unrounded.push_back(isWider ? a.clone(b.getElementType()) : from);
   }
   return inferred.size() == actual.size() &&

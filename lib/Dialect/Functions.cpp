@@ -52,3 +52,11 @@ BinaryFacts ax::factsOf(BinaryKind kind) {
   }
   llvm_unreachable("binary kind");
 }
+
+std::optional<FunctionCost> ax::functionCostOf(Operation *op) {
+  if (auto unary = dyn_cast<UnaryOp>(op))
+    return factsOf(unary.getKind()).cost;
+  if (auto binary = dyn_cast<BinaryOp>(op))
+    return factsOf(binary.getKind()).cost;
+  return std::nullopt;
+}

@@ -10,14 +10,17 @@ using namespace ax;
 /// Factors have one type, but that those of eight bits may have two.
 static LogicalResult checkFactors(std::optional<Location> location, Value a,
                                   Value b) {
-  if (isFloat8(elementOf(a)) && isFloat8(elementOf(b)))
+  auto areBoth = [&](auto is) { return is(elementOf(a)) && is(elementOf(b)); };
+  if (areBoth(isFloat8) || areBoth(isInteger8))
     return success();
   return checkElements(location, {a, b});
 }
 
 /// What the sum of their products is rounded to.
-static Type sumOf(Value factor) {
-  Type element = elementOf(factor);
+static Type sumOf(Value a, Value b) {
+  Type element = elementOf(a);
+  if (element != elementOf(b) && isInteger8(element))
+    return IntegerType::get(element.getContext(), 32);
   return isFloat8(element) ? BFloat16Type::get(element.getContext()) : element;
 }
 
@@ -56,7 +59,7 @@ AX_INFER(DotOp) {
   for (auto [i, size] : llvm::enumerate(rhs))
     if (!rhsUsed[i])
       shape.push_back(size);
-  return checkedGive(location, types, shape, sumOf(op.getLhs()));
+  return checkedGive(location, types, shape, sumOf(op.getLhs(), op.getRhs()));
 }
 
 int64_t LinearOp::getK() { return shapeOf(getW())[getTransposeW() ? 1 : 0]; }
@@ -89,7 +92,7 @@ AX_INFER(LinearOp) {
                              " features, the weight takes ", k);
   SmallVector<int64_t> shape(x);
   shape.back() = n;
-  return checkedGive(location, types, shape, sumOf(op.getX()));
+  return checkedGive(location, types, shape, sumOf(op.getX(), op.getW()));
 }
 
 static bool isPad(int64_t size) { return size >= -maxPad && size <= maxPad; }

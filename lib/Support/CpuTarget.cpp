@@ -73,6 +73,10 @@ std::optional<CpuTarget> CpuTarget::find(llvm::StringRef name) {
   return target;
 }
 
+bool CpuTarget::hasProductsOfIntegers() const {
+  return llvm::is_contained(features, "avx512vnni");
+}
+
 std::string CpuTarget::featureText() const {
   std::vector<std::string> all;
   for (const std::string &feature : features)

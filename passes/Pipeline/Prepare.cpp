@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/FunctionFacts.h"
 #include "ax/Dialect/Indexing.h"
 #include "ax/Dialect/MeshAxes.h"
 #include "ax/Dialect/ProgramNames.h"
@@ -39,6 +40,8 @@ static constexpr int64_t maxGrowth = 4;
 static constexpr int64_t maxGrowthOfPart = 1;
 /// What takes no more memory is prepared whatever it is made of.
 static constexpr int64_t smallBytes = 1 << 20;
+/// So is what takes some, if each element is much work: a filter of sines.
+static constexpr int64_t smallBytesOfWork = 8 << 20;
 /// Statistics of weights may be gathered, weights are not.
 static constexpr int64_t maxGatheredBytes = 1024;
 /// Constants of more bytes are like weights; others are numbers of a formula.
@@ -76,9 +79,10 @@ private:
   bool isWorthwhile(Value value, int64_t growth) const;
   bool canHold(Value value) const;
   bool isMadeInPassing(Value value) const;
+  bool isCostly(Value value) const;
   bool isLookedUp(Value value) const;
   bool isReadOnce(Value value) const;
-  bool isOfFloat8Products(Value value) const;
+  bool isOfNarrowProducts(Value value) const;
   void collect();
 
   Block &block;
@@ -149,6 +153,20 @@ bool Chooser::isMadeInPassing(Value value) const {
   return true;
 }
 
+/// Whether a function that takes many instructions has a part in each element.
+bool Chooser::isCostly(Value value) const {
+  llvm::SetVector<Value> behind;
+  behind.insert(value);
+  for (size_t i = 0; i < behind.size(); ++i) {
+    Operation *op = behind[i].getDefiningOp();
+    if (functionCostOf(op) == FunctionCost::Many &&
+        bytesOf(behind[i]) >= bytesOf(value))
+      return true;
+    behind.insert(op->operand_begin(), op->operand_end());
+  }
+  return false;
+}
+
 /// Whether each reader of the value, which may read it through views, is one
 /// that `suits`, and there is one.
 static bool haveReaders(Value value, const llvm::DenseSet<Operation *> &fixed,
@@ -200,10 +218,12 @@ bool Chooser::isReadOnce(Value value) const {
          isMadeInPassing(value);
 }
 
-/// A GPU multiplies what it was widened from.
-bool Chooser::isOfFloat8Products(Value value) const {
+/// A device multiplies what it was widened from: a GPU floats of eight bits, a
+/// processor integers.
+bool Chooser::isOfNarrowProducts(Value value) const {
   return haveReaders(value, fixed, [](OpOperand &use) {
-    return isProductOfFloat8(use.getOwner());
+    return isProductOfFloat8(use.getOwner()) ||
+           isProductOfIntegers(use.getOwner());
   });
 }
 
@@ -231,8 +251,10 @@ int64_t Chooser::bytesBehind(Value value) const {
 /// or little, if it is not to be made in passing.
 bool Chooser::isWorthwhile(Value value, int64_t growth) const {
   int64_t bytes = bytesBehind(value), needed = bytesOf(value);
-  bool isSmall = growth > maxGrowthOfPart && needed <= smallBytes;
-  return bytes > 0 && (isSmall || needed <= growth * bytes);
+  if (bytes == 0 || needed <= growth * bytes)
+    return bytes > 0;
+  return growth > maxGrowthOfPart && needed <= smallBytesOfWork &&
+         (needed <= smallBytes || isCostly(value));
 }
 
 /// Indices that are known are not checked when they are used.
@@ -255,7 +277,7 @@ void Chooser::want(Value value, int64_t growth) {
       isLookedUp(origin))
     return;
   if (canHold(origin) && isWorthwhile(origin, growth) && !isReadOnce(origin) &&
-      !isOfFloat8Products(origin)) {
+      !isOfNarrowProducts(origin)) {
     wanted.insert(origin);
     return;
   }

@@ -7,12 +7,31 @@
 
 namespace ax::rt {
 
+/// Whether oneDNN's products of integers of eight bits are exact: without such
+/// instructions sums of two saturate at 16 bits.
+static bool multipliesIntegers() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
+/// Whether oneDNN has products of these types: of integers of eight bits with
+/// weights that have a sign.
+static bool hasTypes(const MatmulDesc &desc) {
+  bool areIntegers = (desc.a.dtype == DType::I8 || desc.a.dtype == DType::U8) &&
+                     desc.b.dtype == DType::I8 && desc.c.dtype == DType::I32 &&
+                     multipliesIntegers();
+  return areIntegers || dnnlType(desc.a.dtype);
+}
+
 ExpectedCpuOp prepareDnnlMatmul(const MatmulDesc &original,
                                 const CpuConstant &constant,
                                 PackedWeights &packed) {
   MatmulDesc desc = collapse(original);
-  if (!dnnlType(desc.a.dtype) || !hasUnitStride(desc.a) ||
-      !hasUnitStride(desc.b) || desc.c.strides.back() != 1)
+  if (!hasTypes(desc) || !hasUnitStride(desc.a) || !hasUnitStride(desc.b) ||
+      desc.c.strides.back() != 1)
     return nullptr;
   dnnl_memory_desc_t a, b, c, bias, residual;
   std::vector<int64_t> biasSizes(desc.c.sizes.size(), 1);

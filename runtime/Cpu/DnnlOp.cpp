@@ -45,8 +45,22 @@ std::optional<dnnl_data_type_t> dnnlType(DType dtype) {
   return std::nullopt;
 }
 
+/// Those of all memory that its primitives read and write.
+static std::optional<dnnl_data_type_t> dnnlMemoryType(DType dtype) {
+  switch (dtype) {
+  case DType::I8:
+    return dnnl_s8;
+  case DType::U8:
+    return dnnl_u8;
+  case DType::I32:
+    return dnnl_s32;
+  default:
+    return dnnlType(dtype);
+  }
+}
+
 bool makeDnnlDesc(const TensorDesc &view, dnnl_memory_desc_t &desc) {
-  std::optional<dnnl_data_type_t> type = dnnlType(view.dtype);
+  std::optional<dnnl_data_type_t> type = dnnlMemoryType(view.dtype);
   size_t rank = view.sizes.size();
   if (!type || rank == 0 || rank > DNNL_MAX_NDIMS)
     return false;
@@ -97,6 +111,9 @@ std::string dnnlFormatKey(const dnnl_memory_desc_t &desc) {
     add(blocking.inner_blks[b]);
     add(blocking.inner_idxs[b]);
   }
+  // Behind weights of eight bits there may be sums of them.
+  add(static_cast<int64_t>(desc.extra.flags));
+  add(desc.extra.compensation_mask);
   return key;
 }
 

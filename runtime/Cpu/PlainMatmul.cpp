@@ -170,6 +170,14 @@ ExpectedCpuOp prepareFloat8(const MatmulDesc &desc) {
                  : ofFloat8<Float8E4M3FN, Float8E4M3FN>(desc);
 }
 
+/// Integers of eight bits, whose types may differ, in i32.
+template <typename A>
+ExpectedCpuOp ofIntegers(const MatmulDesc &desc) {
+  if (desc.b.dtype == DType::I8)
+    return std::make_unique<PlainMatmul<A, int32_t, int8_t>>(desc);
+  return std::make_unique<PlainMatmul<A, int32_t, uint8_t>>(desc);
+}
+
 } // namespace
 
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc) {
@@ -177,6 +185,9 @@ ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc) {
     return makeError(ExitCode::Unsupported, "no such matrix product");
   if (isFloat8(desc.a.dtype))
     return prepareFloat8(collapse(desc));
+  if (byteSize(desc.a.dtype) == 1 && desc.c.dtype == DType::I32)
+    return desc.a.dtype == DType::I8 ? ofIntegers<int8_t>(collapse(desc))
+                                     : ofIntegers<uint8_t>(collapse(desc));
   return prepareProducts<OfOneType>(collapse(desc), desc.a.dtype, desc.c.dtype);
 }
 

@@ -75,9 +75,13 @@ bool areProducts(DType factors, DType result) {
   return result == factors || (isHalf && result == DType::F32);
 }
 
+bool isInteger8(DType type) { return type == DType::I8 || type == DType::U8; }
+
 /// Those of a matrix product: of factors of eight bits, each of which may have
-/// a type of its own, sums are f32, or rounded to bf16.
+/// a type of its own, sums are f32, or rounded to bf16, and of integers i32.
 bool areProducts(DType a, DType b, DType result) {
+  if (isInteger8(a) && isInteger8(b) && result == DType::I32)
+    return true;
   if (isFloat8(a) && isFloat8(b))
     return result == DType::F32 || result == DType::BF16;
   return a == b && areProducts(a, result);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Networks of the zoo whose weights have four or eight bits."""
+"""Networks of the zoo whose numbers have four, eight or 16 bits."""
 import numpy as np
 
 from networks import Graph
@@ -29,6 +29,29 @@ def eightBits(g, x, inputs, outputs):
         axis=1))
 
 
+def integers(g, x, inputs, outputs):
+    """As onnxruntime's dynamic quantiser writes it."""
+    weight = g.random.integers(-127, 128, size=(inputs, outputs))
+    numbers, scale, zero = g.op("DynamicQuantizeLinear", x, outputs=3)
+    sums = g.op("MatMulInteger", numbers, g.constant(weight, np.int8), zero)
+    scale = g.op("Mul", scale, g.constant(np.full(1, 1 / (64 * np.sqrt(inputs)))))
+    return g.op("Mul", g.op("Cast", sums, to=1), scale)
+
+
+def dequantized(g, x, inputs, outputs):
+    """As its static one does: what goes in has eight bits, too."""
+    scale, zero = g.constant(np.array(0.03)), g.constant(np.array(128), np.uint8)
+    numbers = g.op("QuantizeLinear", x, scale, zero)
+    return eightBits(g, g.op("DequantizeLinear", numbers, scale, zero), inputs,
+                     outputs)
+
+
+def halves(g, x, inputs, outputs):
+    weight = g.random.standard_normal((inputs, outputs)) / np.sqrt(inputs)
+    return g.op("Cast", g.op("MatMul", g.op("Cast", x, to=10),
+                             g.constant(weight, np.float16)), to=1)
+
+
 def gated(rows, linear):
     """The products of Llama's layers but attention's."""
     def make(small):
@@ -50,4 +73,8 @@ def gated(rows, linear):
 
 NETWORKS = {"four_bits_decode": gated(1, fourBits),
             "four_bits": gated(64, fourBits),
-            "eight_bits_decode": gated(1, eightBits)}
+            "eight_bits_decode": gated(1, eightBits),
+            "integers": gated(64, integers),
+            "dequantized": gated(64, dequantized),
+            "half": gated(64, halves),
+            "half_decode": gated(1, halves)}

@@ -16,10 +16,9 @@ namespace ax::codegen {
 #include "ax/Codegen/LocalPasses.h.inc"
 
 /// What turns a localised stage into commands, in order: all passes behind
-/// `axl-localize`. Each runs on stages, or on what holds them. Without a GPU,
-/// libraries are those of a processor.
-std::vector<std::unique_ptr<mlir::Pass>>
-stagePasses(bool separateKernels, std::optional<GpuTarget> target = {});
+/// `axl-localize`. Each runs on stages, or on what holds them.
+std::vector<std::unique_ptr<mlir::Pass>> stagePasses(bool separateKernels,
+                                                     const Target &target);
 
 /// Adds one of these to what runs on plans: for them, or for each local stage.
 void addStagePass(mlir::OpPassManager &plans, std::unique_ptr<mlir::Pass> pass);

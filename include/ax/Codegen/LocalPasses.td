@@ -118,6 +118,18 @@ def MultiplyFloat8 : Pass<"axl-multiply-float8"> {
   }];
 }
 
+def MultiplyIntegers : Pass<"axl-multiply-integers"> {
+  let summary = "Zero points and scales of integers stand behind their products";
+  let description = [{
+    For processors that multiply integers of eight bits (AVX-512 VNNI), and plans that
+    do not train. A product of two factors that were widened from eight bits, less a
+    zero point, times a scale, each one number or one of each row or column of the
+    result, becomes one of what was widened, in i32, less what zero points add to it,
+    times the scales. A second factor without a sign is less by 128. Sums are exact:
+    products of i32 have the bits that they had.
+  }];
+}
+
 def ComposeTopK : Pass<"axl-compose-top-k"> {
   let summary = "The largest elements are found by comparisons and sums";
   let description = [{
@@ -152,11 +164,12 @@ def SkipWidening : Pass<"axl-skip-widening"> {
   }];
 }
 
-def WidenConvolutions : Pass<"axl-widen-convolutions"> {
-  let summary = "Convolutions of each channel by itself are of f32";
+def WidenProducts : Pass<"axl-widen-products"> {
+  let summary = "What processors multiply faster in f32 is of f32";
   let description = [{
-    For processors, where those of bf16 with dilations, and all of f16, take up to
-    hundreds of times as long as in f32. Results are rounded as before.
+    Products, convolutions and attention of f16, for which libraries of processors
+    have nothing, and convolutions of each channel by itself of bf16 with dilations,
+    which take hundreds of times as long as in f32. Results are rounded as before.
   }];
 }
 
@@ -372,8 +385,9 @@ def ComputeOnce : Pass<"axl-compute-once"> {
     compiling has added for a device, as a bias in the type of a product, or a weight
     whose rows are padded; the model's own is in the program `prepare`. What would
     take more memory of a stage than what it is made of, as weights of four bits that
-    are multiplied as bf16, is made anew in each step, unless it is little; likewise
-    what the stage gives, and what differs from micro-batch to micro-batch.
+    are multiplied as bf16, is made anew in each step, unless it is little; but where
+    nothing trains, integers of eight bits, and f16, may become as many of f32. Made
+    anew is likewise what the stage gives, and what differs from micro-batch to micro-batch.
   }];
 }
 

@@ -54,12 +54,16 @@ inline bool isFloat8(mlir::Type element) {
   return mlir::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(element);
 }
 
+/// Integers of eight bits, with or without a sign.
+inline bool isInteger8(mlir::Type element) { return element.isInteger(8); }
+
 /// Floats of 16 and 8 bits: too coarse to add up in.
 inline bool isNarrowFloat(mlir::Type element) {
   return element.isF16() || element.isBF16() || isFloat8(element);
 }
 
-/// Returns the same, but that f32 may stand for narrow floats.
+/// Returns the same, but that f32 may stand for narrow floats, and i32 for
+/// integers of eight bits.
 bool sameOrUnrounded(mlir::TypeRange inferred, mlir::TypeRange actual);
 
 inline mlir::RankedTensorType tensorType(mlir::Value value) {

@@ -11,7 +11,8 @@ def Ax_DotOp : Ax_ContractionOp<"dot", [Ax_DoneByParts]> {
     Result dimensions: batch (in the order of `lhs_batch`), the other dimensions
     of lhs, those of rhs. Created by Import for MatMul, Gemm, Einsum; Raise turns
     those with a weight into `ax.linear`. Factors of eight bits (`f8E4M3FN`,
-    `f8E5M2`, or one of each) give bf16, or the sum in f32.
+    `f8E5M2`, or one of each) give bf16, or the sum in f32; integers of eight bits
+    give the sum in i32, too, and nothing else if one has a sign alone.
   }];
   let arguments = (ins Ax_Tensor:$lhs, Ax_Tensor:$rhs,
     DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,

@@ -11,6 +11,12 @@
 
 #include "ax/Dialect/AxEnums.h"
 
+#include <optional>
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
 namespace ax {
 
 /// The elements that a function takes. Integers are also i1, numbers are not.
@@ -110,6 +116,9 @@ struct BinaryFacts {
 };
 
 BinaryFacts factsOf(BinaryKind kind);
+
+/// What an element of the operation costs, if it is a function of elements.
+std::optional<FunctionCost> functionCostOf(mlir::Operation *op);
 
 } // namespace ax
 

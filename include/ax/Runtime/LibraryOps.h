@@ -50,7 +50,7 @@ enum class ActivationForm { Value, ValueAndInput, Gradient };
 
 // Products: where what is multiplied (a and b, x and w, x and y of a weight
 // gradient) is f16 or bf16, the result may be f32, the sums as they are made.
-// Of matrices of eight bits it is.
+// Of matrices of eight bits it is; of integers of eight bits it may be i32.
 
 /// c = act(a b + bias) + residual; of a gradient: c = (a b) act'(input).
 /// Arguments: a, b, [bias], [residual], c, and where they have it the input,
@@ -59,8 +59,8 @@ enum class ActivationForm { Value, ValueAndInput, Gradient };
 struct MatmulDesc {
   /// All of the same rank >= 2: [batch..., m, k], [batch..., k, n],
   /// [batch..., m, n]. A batch dimension of a or b may be 1. a and b are of
-  /// one element type, or of any two floats of eight bits. A transposed operand
-  /// is one whose last two strides are swapped.
+  /// one element type, or of any two floats or integers of eight bits. A
+  /// transposed operand is one whose last two strides are swapped.
   TensorDesc a, b, c;
   /// [n], dense, of c's type.
   bool hasBias = false;

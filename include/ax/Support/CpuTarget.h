@@ -32,6 +32,11 @@ struct CpuTarget {
   /// All that `find` knows.
   static llvm::ArrayRef<llvm::StringRef> names();
 
+  /// Whether it adds up products of integers of eight bits in i32, by
+  /// instructions that do not saturate, in vectors for which libraries have
+  /// kernels: AVX-512 VNNI.
+  bool hasProductsOfIntegers() const;
+
   /// `+avx2,...,-avx512f`.
   std::string featureText() const;
   /// Returns all of it as text: equal texts are equal code.

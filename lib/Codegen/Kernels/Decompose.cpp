@@ -129,10 +129,8 @@ void decompose(FusionOp fusion) {
 
 /// About how many instructions an element of the op costs, operands aside.
 static int64_t ownCost(Operation *op) {
-  if (auto unary = dyn_cast<UnaryOp>(op))
-    return static_cast<int64_t>(factsOf(unary.getKind()).cost);
-  if (auto binary = dyn_cast<BinaryOp>(op))
-    return static_cast<int64_t>(factsOf(binary.getKind()).cost);
+  if (std::optional<FunctionCost> cost = functionCostOf(op))
+    return static_cast<int64_t>(*cost);
   if (isa<GatherOp, GatherElementsOp, GatherNDOp>(op))
     return 6;
   if (isView(op) || isa<ConstantOp>(op))

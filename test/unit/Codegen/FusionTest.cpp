@@ -68,7 +68,8 @@ llvm::SmallVector<HostTensor> runKernel(FusionOp fusion,
 /// All passes behind localisation that do with one stage.
 void fuse(LocalStageOp stage) {
   PassManager manager(stage.getContext(), LocalStageOp::getOperationName());
-  for (std::unique_ptr<Pass> &pass : stagePasses(/*separateKernels=*/false))
+  for (std::unique_ptr<Pass> &pass : stagePasses(
+           /*separateKernels=*/false, Target(*CpuTarget::find("x86-64-v3"))))
     if (!pass->getOpName())
       manager.addPass(std::move(pass));
   EXPECT_TRUE(succeeded(manager.run(stage)));

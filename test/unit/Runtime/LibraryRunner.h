@@ -32,6 +32,10 @@ struct ViewData {
   double get(const std::vector<int64_t> &index) const {
     return memory.getDouble(offset(index));
   }
+  void fill(double value) {
+    for (int64_t i = 0; i < memory.numElements(); ++i)
+      memory.setDouble(i, value);
+  }
   /// Small values; whole numbers for integers.
   void fillRandom(std::mt19937 &random) {
     std::uniform_real_distribution<double> real(-1, 1);

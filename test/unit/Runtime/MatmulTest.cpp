@@ -189,6 +189,44 @@ TEST(MatmulTest, FactorsOfEightBits) {
       }
 }
 
+TEST(MatmulTest, IntegersOfEightBits) {
+  const DType eightBits[] = {DType::I8, DType::U8};
+  for (DType a : eightBits)
+    for (DType b : eightBits)
+      for (int flags = 0; flags < 8; ++flags) {
+        std::vector<int64_t> batch;
+        if (flags & 1)
+          batch = {2, 3};
+        MatmulDesc desc = makeDesc(DType::I32, batch, 17, 35, 19);
+        desc.a.dtype = a;
+        desc.b.dtype = b;
+        if (flags & 2)
+          desc.b = transposed(desc.b);
+        desc.constantB = flags & 4;
+        check(desc);
+        desc.c.dtype = DType::F32;
+        EXPECT_EQ(findFault(desc), "its types do not fit each other");
+      }
+}
+
+TEST(MatmulTest, SumsOfIntegersDoNotSaturate) {
+  constexpr int64_t k = 64;
+  for (auto [type, x] : {std::pair(DType::U8, 255.0), {DType::I8, -128.0}})
+    for (double w : {-128.0, 127.0}) {
+      MatmulDesc desc = makeDesc(DType::I32, {}, 5, k, 33);
+      desc.a.dtype = type;
+      desc.b.dtype = DType::I8;
+      desc.constantB = true;
+      std::vector<ViewData> data = randomArguments(desc);
+      data[0].fill(x);
+      data[1].fill(w);
+      runLibrary(desc, data, 1, /*constants=*/true);
+      forEachIndex(desc.c.sizes, [&](std::vector<int64_t> index) {
+        EXPECT_EQ(data[2].get(index), k * x * w);
+      });
+    }
+}
+
 TEST(MatmulTest, ActivationsKeepNaN) {
   for (DType type : {DType::F32, DType::BF16, DType::F16})
     for (Activation activation : allActivations)

@@ -53,19 +53,46 @@ axl.stage @chain(%x: tensor<16x1024xf32>, %v: tensor<1024x1024xi8>, %w: tensor<1
 
 // -----
 
-// Weights of eight bits are not kept as f32, nor what is made of that; those that
-// are few are.
-// CHECK-LABEL: axl.stage @grown
-// CHECK: axl.fusion(%{{.*}}) {
-// CHECK: ax.dot {{.*}} contract [1] x [0] : tensor
+// Where something trains, weights of eight bits are not kept as f32, nor what is
+// made of that; those that are few are.
+ax.plan @q version 1 {
+  ax.mesh [] in time [micro = 1]
+  ax.state @t : tensor<4xf32> {trainable}
+  axl.program @main {
+    // CHECK-LABEL: axl.stage @grown
+    // CHECK: axl.fusion(%{{.*}}) {
+    // CHECK: ax.dot {{.*}} contract [1] x [0] : tensor
+    // CHECK: axl.fusion(%{{.*}}) attributes {axl.once} {
+    axl.stage @grown(%x: tensor<16x1024xf32>, %v: tensor<1024x1024xi8>, %w: tensor<1024x64xi8>) attributes {axl.frozen = array<i64: 1, 2>} {
+      %0 = ax.cast %v : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
+      %4 = ax.dot %0, %0 batch [] x [] contract [1] x [0] : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+      %1 = ax.linear %x, %4 : tensor<16x1024xf32>, tensor<1024x1024xf32> -> tensor<16x1024xf32>
+      %2 = ax.cast %w : tensor<1024x64xi8> -> tensor<1024x64xf32>
+      %3 = ax.linear %1, %2 : tensor<16x1024xf32>, tensor<1024x64xf32> -> tensor<16x64xf32>
+      axl.yield %3 : tensor<16x64xf32>
+    }
+  }
+}
+
+// -----
+
+// Else those of eight bits, and of f16, are f32 once and for all. Two numbers of
+// four bits in each byte would be eight times as large, and stay.
+// CHECK-LABEL: axl.stage @widened
 // CHECK: axl.fusion(%{{.*}}) attributes {axl.once} {
-axl.stage @grown(%x: tensor<16x1024xf32>, %v: tensor<1024x1024xi8>, %w: tensor<1024x64xi8>) attributes {axl.frozen = array<i64: 1, 2>} {
+// CHECK: axl.fusion(%{{.*}}) attributes {axl.once} {
+// CHECK: axl.fusion(%{{.*}}) {
+// CHECK-NOT: axl.once
+axl.stage @widened(%x: tensor<16x1024xf32>, %v: tensor<1024x1024xi8>, %w: tensor<1024x1024xf16>, %f: tensor<1024x512xui8>) attributes {axl.frozen = array<i64: 1, 2, 3>} {
   %0 = ax.cast %v : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
-  %4 = ax.dot %0, %0 batch [] x [] contract [1] x [0] : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
-  %1 = ax.linear %x, %4 : tensor<16x1024xf32>, tensor<1024x1024xf32> -> tensor<16x1024xf32>
-  %2 = ax.cast %w : tensor<1024x64xi8> -> tensor<1024x64xf32>
-  %3 = ax.linear %1, %2 : tensor<16x1024xf32>, tensor<1024x64xf32> -> tensor<16x64xf32>
-  axl.yield %3 : tensor<16x64xf32>
+  %1 = ax.linear %x, %0 : tensor<16x1024xf32>, tensor<1024x1024xf32> -> tensor<16x1024xf32>
+  %2 = ax.cast %w : tensor<1024x1024xf16> -> tensor<1024x1024xf32>
+  %3 = ax.linear %1, %2 : tensor<16x1024xf32>, tensor<1024x1024xf32> -> tensor<16x1024xf32>
+  %4 = ax.concat %f, %f dim 1 : tensor<1024x512xui8>, tensor<1024x512xui8> -> tensor<1024x1024xui8>
+  %5 = ax.cast %4 : tensor<1024x1024xui8> -> tensor<1024x1024xbf16>
+  %6 = ax.cast %3 : tensor<16x1024xf32> -> tensor<16x1024xbf16>
+  %7 = ax.linear %6, %5 : tensor<16x1024xbf16>, tensor<1024x1024xbf16> -> tensor<16x1024xbf16>
+  axl.yield %7 : tensor<16x1024xbf16>
 }
 
 // -----

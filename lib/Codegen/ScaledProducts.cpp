@@ -1,0 +1,72 @@
+//===- ScaledProducts.cpp - Products of numbers of eight bits -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ScaledProducts.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+std::optional<int64_t> resultDimOf(Operation *product, unsigned factor,
+                                   int64_t dim) {
+  int64_t last = tensorType(product->getResult(0)).getRank() - 1;
+  if (auto linear = dyn_cast<LinearOp>(product)) {
+    if (factor == 1)
+      return dim == (linear.getTransposeW() ? 0 : 1) ? std::optional(last)
+                                                     : std::nullopt;
+    return dim < last ? std::optional(dim) : std::nullopt;
+  }
+  auto dot = cast<DotOp>(product);
+  auto numberOf = [](ArrayRef<int64_t> batch, ArrayRef<int64_t> contract,
+                     int64_t dim) -> std::optional<int64_t> {
+    const int64_t *place = llvm::find(batch, dim);
+    if (place != batch.end())
+      return place - batch.begin();
+    if (llvm::is_contained(contract, dim))
+      return std::nullopt;
+    // Those of a batch come first, then the others in their order.
+    int64_t number = batch.size();
+    for (int64_t before = 0; before < dim; ++before)
+      number += !llvm::is_contained(batch, before) &&
+                !llvm::is_contained(contract, before);
+    return number;
+  };
+  if (factor == 0)
+    return numberOf(dot.getLhsBatch(), dot.getLhsContract(), dim);
+  int64_t batch = dot.getRhsBatch().size();
+  std::optional<int64_t> number =
+      numberOf(dot.getRhsBatch(), dot.getRhsContract(), dim);
+  // The other factor's are in front of its own.
+  if (number && *number >= batch)
+    *number += tensorType(dot.getLhs()).getRank() - batch -
+               static_cast<int64_t>(dot.getLhsContract().size());
+  return number;
+}
+
+Value numbersOf(const ScaledFactor &factor, OpBuilder &builder) {
+  CastOp widened = factor.widened;
+  Value numbers = widened.getOperand();
+  for (Operation *move : factor.moves) {
+    Operation *moved = builder.clone(*move);
+    moved->setOperand(0, numbers);
+    numbers = moved->getResult(0);
+    numbers.setType(
+        tensorType(numbers).clone(elementType(widened.getOperand())));
+  }
+  return numbers;
+}
+
+Value alongResult(Operation *product, unsigned factor,
+                  const FactorParameter &parameter, TensorBuilder &t) {
+  SmallVector<int64_t> shape;
+  if (parameter.dim) {
+    std::optional<int64_t> dim = resultDimOf(product, factor, *parameter.dim);
+    if (!dim)
+      return Value();
+    RankedTensorType result = tensorType(product->getResult(0));
+    shape.assign(result.getRank(), 1);
+    shape[*dim] = result.getDimSize(*dim);
+  }
+  return t.reshape(parameter.value, shape);
+}
+
+} // namespace ax::codegen

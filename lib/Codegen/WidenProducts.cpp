@@ -1,0 +1,79 @@
+//===- WidenProducts.cpp - What processors multiply in f32 ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Processors' libraries have no products of f16: what a kernel widens when it
+// reads them takes up to ten times as long as in f32, as which weights are made
+// once. And a convolution of each channel by itself has few products for each
+// number that it reads, so there is nothing to gain by narrow ones; of bf16
+// with dilations oneDNN has no code for those, which take 100 times as long as
+// in f32.
+//
+//===----------------------------------------------------------------------===//
+#include "ForEachStage.h"
+#include "ax/Codegen/LocalPasses.h"
+#include "ax/Dialect/Tensors.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace ax::codegen {
+#define GEN_PASS_DEF_WIDENPRODUCTS
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::codegen;
+
+/// Whether processors do it better in f32.
+static bool isSlow(Operation *op) {
+  if (!isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
+           AttentionOp, AttentionGradientOp>(op))
+    return false;
+  Type type = elementType(op->getOperand(0));
+  auto isByChannel = [&](auto conv) {
+    bool isDilated = llvm::any_of(
+        conv.getDilations(), [](int64_t dilation) { return dilation > 1; });
+    auto groups = static_cast<int64_t>(conv.getGroups());
+    return groups > 1 && groups == shapeOf(conv->getOperand(0))[1] &&
+           type.isBF16() && isDilated;
+  };
+  return type.isF16() ||
+         llvm::TypeSwitch<Operation *, bool>(op)
+             .Case<ConvOp, ConvTransposeOp, ConvWeightGradientOp>(isByChannel)
+             .Default(false);
+}
+
+static void widen(Operation *op) {
+  OpBuilder builder(op);
+  Type wide = builder.getF32Type();
+  auto isNarrow = [](Value value) {
+    return ax::isNarrowFloat(elementType(value));
+  };
+  for (OpOperand &operand : op->getOpOperands())
+    if (isNarrow(operand.get()))
+      operand.set(CastOp::create(builder, op->getLoc(),
+                                 tensorType(operand.get()).clone(wide),
+                                 operand.get()));
+  builder.setInsertionPointAfter(op);
+  for (Value result : op->getResults()) {
+    if (!isNarrow(result))
+      continue;
+    RankedTensorType type = tensorType(result);
+    result.setType(type.clone(wide));
+    auto rounded = CastOp::create(builder, op->getLoc(), type, result);
+    result.replaceAllUsesExcept(rounded, rounded);
+  }
+}
+
+namespace {
+
+struct WidenProductsPass : codegen::impl::WidenProductsBase<WidenProductsPass> {
+  void runOnOperation() override {
+    forEachStage(getOperation(), [](LocalStageOp stage) {
+      for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
+        if (isSlow(&op))
+          widen(&op);
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of integers of eight bits, as quantised models have them, beside
+onnxruntime: whichever has a sign, with all kinds of zero points and scales, at
+both ends of their range."""
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+from cases import run, scratch, tool
+
+ROWS, TERMS, COLUMNS = 6, 64, 32
+SIGNED, UNSIGNED = np.int8, np.uint8
+
+
+class Product:
+    """One that ends in f32, of x and the weight w."""
+
+    def __init__(self, seed, weights, few=False):
+        self.rng = np.random.default_rng(seed)
+        self.nodes, self.values = [], {}
+        ends = np.iinfo(weights)
+        w = self.rng.integers(ends.min, ends.max + 1, (TERMS, COLUMNS))
+        w[:, 0], w[:, 1] = ends.min, ends.max
+        self.values["w"] = w.astype(weights)
+        self.x = self.rng.standard_normal((ROWS, TERMS)).astype(np.float32)
+        self.x[0], self.x[1] = -9, 9
+        if few:
+            self.x = self.x[:1]
+
+    def node(self, op, inputs, outputs, **attributes):
+        self.nodes.append(helper.make_node(op, inputs, outputs, **attributes))
+
+    def value(self, name, array):
+        self.values[name] = np.array(array)
+        return name
+
+    def save(self, path):
+        graph = helper.make_graph(
+            self.nodes, "product",
+            [helper.make_tensor_value_info("x", 1, self.x.shape)],
+            [helper.make_tensor_value_info("y", 1, None)],
+            [numpy_helper.from_array(array, name)
+             for name, array in self.values.items()])
+        onnx.save(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+            path)
+
+
+def zero_point(weights, kind):
+    """Nothing, the middle of unsigned numbers, or another number."""
+    return weights({"none": 0, "middle": 128 if weights is UNSIGNED else 0,
+                    "odd": 19}[kind])
+
+
+def dynamic(p, weights, kind):
+    p.node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"])
+    p.value("wz", zero_point(weights, kind))
+    p.node("MatMulInteger", ["q", "w", "z", "wz"], ["i"])
+    p.node("Cast", ["i"], ["f"], to=1)
+    p.node("Mul", ["f", "s"], ["y"])
+
+
+def dequantized(p, weights, kind, activations, transposed):
+    """QuantizeLinear, DequantizeLinear, and a product of floats."""
+    p.value("s", np.float32(0.07))
+    p.value("z", activations(0 if kind == "none" else 5))
+    p.node("QuantizeLinear", ["x", "s", "z"], ["q"])
+    p.node("DequantizeLinear", ["q", "s", "z"], ["xd"])
+    axis = 0 if transposed else 1
+    if transposed:
+        p.values["w"] = np.ascontiguousarray(p.values["w"].T)
+    p.value("ws", p.rng.uniform(0.001, 0.01, COLUMNS).astype(np.float32))
+    p.value("wz", np.full(COLUMNS, zero_point(weights, kind)))
+    p.node("DequantizeLinear", ["w", "ws", "wz"], ["wd"], axis=axis)
+    if transposed:
+        p.value("b", p.rng.standard_normal(COLUMNS).astype(np.float32))
+        p.node("Gemm", ["xd", "wd", "b"], ["y"], transB=1)
+    else:
+        p.node("MatMul", ["xd", "wd"], ["y"])
+
+
+def agrees(seed, few, weights, fill, *form):
+    product = Product(seed, weights, few)
+    fill(product, weights, *form)
+    with scratch() as folder:
+        model = f"{folder}/model.onnx"
+        product.save(model)
+        options = onnxruntime.SessionOptions()
+        # It rounds otherwise what it has fused.
+        options.graph_optimization_level = (
+            onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
+        session = onnxruntime.InferenceSession(
+            model, options, providers=["CPUExecutionProvider"])
+        np.savez(f"{folder}/x.npz", x=product.x)
+        np.savez(f"{folder}/y.npz", y=session.run(None, {"x": product.x})[0])
+        for layout in "--tp=1", "--tp=2", "--tp=2x2x1":
+            run(tool("axopt"), model, layout, "-o", f"{folder}/plan.mlir")
+            run(tool("axrun"), f"{folder}/plan.mlir", "--inputs",
+                f"{folder}/x.npz", "--expect", f"{folder}/y.npz",
+                "--rtol=1e-5", "--atol=1e-4")
+
+
+def cases(every):
+    seed = 0
+    for weights in SIGNED, UNSIGNED:
+        for kind in "none", "middle", "odd":
+            for few in False, True:
+                forms = [(dynamic, kind)]
+                forms += [(dequantized, kind, activations, transposed)
+                          for activations in (SIGNED, UNSIGNED)
+                          for transposed in (False, True)]
+                for form in forms:
+                    seed += 1
+                    name = "-".join([form[0].__name__, weights.__name__, kind]
+                                    + [getattr(f, "__name__", str(f))
+                                       for f in form[2:]]
+                                    + ["row"] * few)
+                    yield name, agrees, seed, few, weights, *form

@@ -1,0 +1,114 @@
+// RUN: axopt-opt %s --axl-multiply-integers --split-input-file | FileCheck %s
+
+// A zero point of the rows' numbers takes the sums of columns off; scales are one
+// factor.
+// CHECK-LABEL: axl.stage @linear
+// CHECK-SAME: (%[[X:.*]]: tensor<2x16x32xui8>, %[[W:.*]]: tensor<32x48xi8>, %[[SX:.*]]: tensor<f32>, %[[SW:.*]]: tensor<48xf32>)
+// CHECK: %[[D:.*]] = ax.dot %[[X]], %[[W]] batch [] x [] contract [2] x [0] : tensor<2x16x32xui8>, tensor<32x48xi8> -> tensor<2x16x48xi32>
+// CHECK: %[[I:.*]] = ax.cast %[[W]] : tensor<32x48xi8> -> tensor<32x48xi32>
+// CHECK: %[[S:.*]] = ax.reduce sum %[[I]] dims [0] : tensor<32x48xi32> -> tensor<48xi32>
+// CHECK: %[[C:.*]] = ax.reshape %[[S]] : tensor<48xi32> -> tensor<1x1x48xi32>
+// CHECK: %[[Z:.*]] = ax.binary mul %[[C]], %{{.*}} : tensor<1x1x48xi32>, tensor<i32>
+// CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[Z]]
+// CHECK: %[[B:.*]] = ax.reshape %[[SW]] : tensor<48xf32> -> tensor<1x1x48xf32>
+// CHECK: %[[A:.*]] = ax.binary mul %[[SX]], %[[B]]
+// CHECK: %[[F:.*]] = ax.cast %[[Y]] : tensor<2x16x48xi32> -> tensor<2x16x48xf32>
+// CHECK: %[[R:.*]] = ax.binary mul %[[F]], %[[A]]
+// CHECK: axl.yield %[[R]]
+axl.stage @linear(%x: tensor<2x16x32xui8>, %w: tensor<32x48xi8>, %sx: tensor<f32>, %sw: tensor<48xf32>) {
+  %z = ax.constant dense<7> : tensor<i32> -> tensor<i32>
+  %0 = ax.cast %x : tensor<2x16x32xui8> -> tensor<2x16x32xi32>
+  %1 = ax.binary sub %0, %z : tensor<2x16x32xi32>, tensor<i32> -> tensor<2x16x32xi32>
+  %2 = ax.cast %1 : tensor<2x16x32xi32> -> tensor<2x16x32xf32>
+  %3 = ax.binary mul %2, %sx : tensor<2x16x32xf32>, tensor<f32> -> tensor<2x16x32xf32>
+  %4 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xf32>
+  %5 = ax.binary mul %sw, %4 : tensor<48xf32>, tensor<32x48xf32> -> tensor<32x48xf32>
+  %6 = ax.linear %3, %5 : tensor<2x16x32xf32>, tensor<32x48xf32> -> tensor<2x16x48xf32>
+  axl.yield %6 : tensor<2x16x48xf32>
+}
+
+// -----
+
+// Weights without a sign are less by 128: a zero point of 128 is none then.
+// CHECK-LABEL: axl.stage @unsigned
+// CHECK-SAME: (%[[X:.*]]: tensor<16x32xi8>, %[[W:.*]]: tensor<32x48xui8>)
+// CHECK: %[[I:.*]] = ax.cast %[[W]] : tensor<32x48xui8> -> tensor<32x48xi32>
+// CHECK: %[[L:.*]] = ax.binary add %[[I]], %{{.*}}
+// CHECK: %[[V:.*]] = ax.cast %[[L]] : tensor<32x48xi32> -> tensor<32x48xi8>
+// CHECK: %[[D:.*]] = ax.dot %[[X]], %[[V]] batch [] x [] contract [1] x [0] : tensor<16x32xi8>, tensor<32x48xi8> -> tensor<16x48xi32>
+// CHECK: axl.yield %[[D]]
+axl.stage @unsigned(%x: tensor<16x32xi8>, %w: tensor<32x48xui8>) {
+  %z = ax.constant dense<128> : tensor<i32> -> tensor<i32>
+  %0 = ax.cast %x : tensor<16x32xi8> -> tensor<16x32xi32>
+  %1 = ax.cast %w : tensor<32x48xui8> -> tensor<32x48xi32>
+  %2 = ax.binary sub %1, %z : tensor<32x48xi32>, tensor<i32> -> tensor<32x48xi32>
+  %3 = ax.dot %0, %2 batch [] x [] contract [1] x [0] : tensor<16x32xi32>, tensor<32x48xi32> -> tensor<16x48xi32>
+  axl.yield %3 : tensor<16x48xi32>
+}
+
+// -----
+
+// Zero points of each row and of each column, of a batch's products behind a
+// transposition: all four terms.
+// CHECK-LABEL: axl.stage @batch
+// CHECK-SAME: (%[[Q:.*]]: tensor<4x16x32xi8>, %[[K:.*]]: tensor<48x4x32xi8>, %[[ZQ:.*]]: tensor<16x1xi32>, %[[ZK:.*]]: tensor<48x1x1xi32>)
+// CHECK: %[[T:.*]] = ax.transpose %[[K]] [1, 0, 2] : tensor<48x4x32xi8> -> tensor<4x48x32xi8>
+// CHECK: %[[D:.*]] = ax.dot %[[Q]], %[[T]] batch [0] x [0] contract [2] x [2] : tensor<4x16x32xi8>, tensor<4x48x32xi8> -> tensor<4x16x48xi32>
+// CHECK: %[[R:.*]] = ax.reshape %[[ZQ]] : tensor<16x1xi32> -> tensor<1x16x1xi32>
+// CHECK: %[[C:.*]] = ax.reshape %[[ZK]] : tensor<48x1x1xi32> -> tensor<1x1x48xi32>
+// CHECK: ax.reduce sum %{{.*}} dims [2] : tensor<4x48x32xi32> -> tensor<4x48xi32>
+// CHECK: ax.reshape %{{.*}} : tensor<4x48xi32> -> tensor<4x1x48xi32>
+// CHECK: ax.binary sub %[[D]]
+// CHECK: ax.reduce sum %{{.*}} dims [2] : tensor<4x16x32xi32> -> tensor<4x16xi32>
+// CHECK: ax.reshape %{{.*}} : tensor<4x16xi32> -> tensor<4x16x1xi32>
+// CHECK: ax.binary sub
+// CHECK: %[[M:.*]] = ax.binary mul %[[R]], %[[C]]
+// CHECK: ax.binary mul %[[M]], %{{.*}}
+// CHECK: ax.binary add
+axl.stage @batch(%q: tensor<4x16x32xi8>, %k: tensor<48x4x32xi8>, %zq: tensor<16x1xi32>, %zk: tensor<48x1x1xi32>) {
+  %0 = ax.cast %q : tensor<4x16x32xi8> -> tensor<4x16x32xi32>
+  %1 = ax.binary sub %0, %zq : tensor<4x16x32xi32>, tensor<16x1xi32> -> tensor<4x16x32xi32>
+  %2 = ax.cast %k : tensor<48x4x32xi8> -> tensor<48x4x32xi32>
+  %3 = ax.binary sub %2, %zk : tensor<48x4x32xi32>, tensor<48x1x1xi32> -> tensor<48x4x32xi32>
+  %4 = ax.transpose %3 [1, 0, 2] : tensor<48x4x32xi32> -> tensor<4x48x32xi32>
+  %5 = ax.dot %1, %4 batch [0] x [0] contract [2] x [2] : tensor<4x16x32xi32>, tensor<4x48x32xi32> -> tensor<4x16x48xi32>
+  axl.yield %5 : tensor<4x16x48xi32>
+}
+
+// -----
+
+// What is summed over has one zero point only, a difference is of what was
+// widened, and sums of f32 are in the range of i32. Otherwise products stay.
+// CHECK-LABEL: axl.stage @others
+// CHECK-NOT: i8> -> tensor<16x48xi32>
+// CHECK: axl.yield
+axl.stage @others(%x: tensor<16x32xi8>, %w: tensor<32x48xi8>, %z: tensor<32xi32>, %n: tensor<i32>, %l: tensor<16x40000xi8>, %m: tensor<40000x48xi8>) {
+  %0 = ax.cast %x : tensor<16x32xi8> -> tensor<16x32xi32>
+  %1 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xi32>
+  %2 = ax.binary sub %0, %z : tensor<16x32xi32>, tensor<32xi32> -> tensor<16x32xi32>
+  %3 = ax.dot %2, %1 batch [] x [] contract [1] x [0] : tensor<16x32xi32>, tensor<32x48xi32> -> tensor<16x48xi32>
+  %4 = ax.binary sub %n, %0 : tensor<i32>, tensor<16x32xi32> -> tensor<16x32xi32>
+  %5 = ax.dot %4, %1 batch [] x [] contract [1] x [0] : tensor<16x32xi32>, tensor<32x48xi32> -> tensor<16x48xi32>
+  %6 = ax.cast %l : tensor<16x40000xi8> -> tensor<16x40000xf32>
+  %7 = ax.cast %m : tensor<40000x48xi8> -> tensor<40000x48xf32>
+  %8 = ax.linear %6, %7 : tensor<16x40000xf32>, tensor<40000x48xf32> -> tensor<16x48xf32>
+  axl.yield %3, %5, %8 : tensor<16x48xi32>, tensor<16x48xi32>, tensor<16x48xf32>
+}
+
+// -----
+
+// Weights that train change from step to step.
+ax.plan @trains version 1 {
+  ax.mesh [] in time [micro = 1]
+  ax.state @t : tensor<4xf32> {trainable}
+  axl.program @main {
+    // CHECK-LABEL: axl.stage @stays
+    // CHECK: ax.linear {{.*}} -> tensor<16x48xf32>
+    axl.stage @stays(%x: tensor<16x32xi8>, %w: tensor<32x48xi8>) {
+      %0 = ax.cast %x : tensor<16x32xi8> -> tensor<16x32xf32>
+      %1 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xf32>
+      %2 = ax.linear %0, %1 : tensor<16x32xf32>, tensor<32x48xf32> -> tensor<16x48xf32>
+      axl.yield %2 : tensor<16x48xf32>
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// RUN: axopt-opt %s --axl-widen-products | FileCheck %s
+
+// Of each channel by itself with dilations, forwards and backwards, and all of f16.
+// What is f32 already is not rounded. Others stay.
+// CHECK-LABEL: axl.stage @slow
+// CHECK: %[[X:.*]] = ax.cast %arg0 : tensor<1x2x5x5xbf16> -> tensor<1x2x5x5xf32>
+// CHECK: %[[W:.*]] = ax.cast %arg1 : tensor<2x1x2x2xbf16> -> tensor<2x1x2x2xf32>
+// CHECK: %[[Y:.*]] = ax.conv %[[X]], %[[W]] {{.*}} -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: ax.cast %[[Y]] : tensor<1x2x3x3xf32> -> tensor<1x2x3x3xbf16>
+// CHECK: ax.conv {{.*}} -> tensor<1x2x4x4xf32>
+// CHECK-NEXT: ax.cast {{.*}} -> tensor<1x2x4x4xf16>
+// CHECK: ax.conv {{.*}} -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: ax.cast {{.*}} -> tensor<1x2x3x3xf16>
+// CHECK: %[[L:.*]] = ax.linear {{.*}} : tensor<2x5xf32>, tensor<5x3xf32> -> tensor<2x3xf32>
+// CHECK-NEXT: ax.cast %[[L]] : tensor<2x3xf32> -> tensor<2x3xf16>
+// CHECK: %[[S:.*]] = ax.dot {{.*}} : tensor<2x5xf32>, tensor<5x3xf32> -> tensor<2x3xf32>
+// CHECK: %[[D:.*]] = ax.conv_weight_gradient {{.*}} -> tensor<2x1x2x2xf32>
+// CHECK: axl.yield %{{.*}}, %{{.*}}, %[[D]], %{{.*}}, %{{.*}}, %[[S]]
+// CHECK-LABEL: axl.stage @others
+// CHECK-NOT: ax.cast
+axl.stage @slow(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %h: tensor<1x2x5x5xf16>, %v: tensor<2x1x2x2xf16>, %u: tensor<2x2x2x2xf16>, %p: tensor<2x5xf16>, %q: tensor<5x3xf16>) {
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] {groups = 2 : i64} : tensor<1x2x5x5xbf16>, tensor<2x1x2x2xbf16> -> tensor<1x2x3x3xbf16>
+  %1 = ax.conv %h, %v strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {groups = 2 : i64} : tensor<1x2x5x5xf16>, tensor<2x1x2x2xf16> -> tensor<1x2x4x4xf16>
+  %3 = ax.conv %h, %u strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] : tensor<1x2x5x5xf16>, tensor<2x2x2x2xf16> -> tensor<1x2x3x3xf16>
+  %4 = ax.linear %p, %q : tensor<2x5xf16>, tensor<5x3xf16> -> tensor<2x3xf16>
+  %5 = ax.dot %p, %q batch [] x [] contract [1] x [0] : tensor<2x5xf16>, tensor<5x3xf16> -> tensor<2x3xf32>
+  %2 = ax.conv_weight_gradient %x, %0 kernel [2, 2] strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] {groups = 2 : i64} : tensor<1x2x5x5xbf16>, tensor<1x2x3x3xbf16> -> tensor<2x1x2x2xf32>
+  axl.yield %0, %1, %2, %3, %4, %5 : tensor<1x2x3x3xbf16>, tensor<1x2x4x4xf16>, tensor<2x1x2x2xf32>, tensor<1x2x3x3xf16>, tensor<2x3xf16>, tensor<2x3xf32>
+}
+axl.stage @others(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %v: tensor<2x2x2x2xbf16>, %f: tensor<1x2x5x5xf32>, %g: tensor<2x1x2x2xf32>) {
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {groups = 2 : i64} : tensor<1x2x5x5xbf16>, tensor<2x1x2x2xbf16> -> tensor<1x2x4x4xbf16>
+  %1 = ax.conv %x, %v strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] : tensor<1x2x5x5xbf16>, tensor<2x2x2x2xbf16> -> tensor<1x2x3x3xbf16>
+  %2 = ax.conv %f, %g strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] {groups = 2 : i64} : tensor<1x2x5x5xf32>, tensor<2x1x2x2xf32> -> tensor<1x2x3x3xf32>
+  axl.yield %0, %1, %2 : tensor<1x2x4x4xbf16>, tensor<1x2x3x3xbf16>, tensor<1x2x3x3xf32>
+}
