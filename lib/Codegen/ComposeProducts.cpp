@@ -14,6 +14,7 @@
 #include "MergeEqual.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Cost/OpCost.h"
+#include "ax/Dialect/ScaledFactor.h"
 #include "ax/Gradients/TensorBuilder.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -343,9 +344,11 @@ struct ComposeProductsPass
         if (!product || !isOfFewerBytes(product->weight))
           continue;
         ProductComposer composer(*product, number++, gpu);
+        // Weights of such products are made once.
+        bool isMadeOnce = !trains(stage) && isProductOfIntegers(&op);
         if (product->rows == 1)
           composer.composeRow();
-        else if (partBytes > 0 && product->mayComeApart())
+        else if (partBytes > 0 && product->mayComeApart() && !isMadeOnce)
           composer.composeParts(partBytes);
       }
       removeUnused(stage.getBlock());

@@ -41,7 +41,6 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
     if (wanted.getCpu()->hasProductsOfIntegers())
       passes.push_back(createMultiplyIntegers());
     passes.push_back(createRoundFloat8());
-    passes.push_back(createWidenProducts());
   }
   passes.push_back(
       createComposeProducts({gpu ? gpuCacheBytes : cacheBytes, gpu}));
@@ -58,6 +57,9 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
   passes.push_back(createNarrowEpilogues({gpu}));
   passes.push_back(createSkipWidening());
   passes.push_back(createJoinEpilogues({gpu}));
+  // With what was joined: that is not rounded before.
+  if (!gpu)
+    passes.push_back(createWidenProducts());
   if (gpu) {
     passes.push_back(createReadRounded());
     passes.push_back(createJoinActivations());

@@ -13,7 +13,8 @@
 // where qx qw is a product that the processor does four times as fast as one of
 // f32. d is exact. Its library wants weights with a sign: those without, as zw,
 // are less by 128. In a model zw is 0 or 128 for the most part, and the sums
-// over weights are made once.
+// over weights are made once. A convolution is the same, if zw is that, of an
+// image around which there is zx.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
@@ -31,9 +32,12 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::codegen;
 
-/// Dimensions of a factor of the dot product that are summed over.
-static ArrayRef<int64_t> summedDims(DotOp dot, unsigned factor) {
-  return factor == 0 ? dot.getLhsContract() : dot.getRhsContract();
+/// Dimensions of a factor of the dot product that are summed over, in order.
+static SmallVector<int64_t> summedDims(DotOp dot, unsigned factor) {
+  SmallVector<int64_t> dims(factor == 0 ? dot.getLhsContract()
+                                        : dot.getRhsContract());
+  llvm::sort(dims);
+  return dims;
 }
 
 /// The same product of `x` and `w`, of integers of eight bits, in i32.
@@ -54,10 +58,9 @@ static DotOp makeDot(OpBuilder &builder, Operation *product, Value x, Value w) {
 
 /// Sums of a factor's numbers over what the product sums over, as they
 /// broadcast with its result.
-static Value sumOf(DotOp dot, unsigned factor, TensorBuilder &t) {
+static Value sumOfNumbers(DotOp dot, unsigned factor, TensorBuilder &t) {
   Value numbers = dot->getOperand(factor);
-  ArrayRef<int64_t> summed = summedDims(dot, factor);
-  Value sums = t.sum(t.cast(numbers, t.b.getI32Type()), summed,
+  Value sums = t.sum(t.cast(numbers, t.b.getI32Type()), summedDims(dot, factor),
                      /*keepDims=*/false);
   // Where each dimension of the sums is in the result.
   SmallVector<int64_t> places;
@@ -74,27 +77,18 @@ static Value sumOf(DotOp dot, unsigned factor, TensorBuilder &t) {
   return t.reshape(t.transpose(sums, order), shape);
 }
 
-/// The number that all elements of a constant are.
-static std::optional<int64_t> numberOf(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  if (!constant || !constant.getValue().isSplat() ||
-      !isa<IntegerType>(elementType(value)))
-    return std::nullopt;
-  return constant.getValue().getSplatValue<APInt>().getSExtValue();
-}
-
 /// `zero` less `shift`; null where that is 0.
-static Value shifted(Value zero, int64_t shift, const FactorParameter &of,
+static Value shifted(Value zero, int32_t shift, const FactorParameter &of,
                      TensorBuilder &t) {
   if (shift == 0)
     return zero;
-  if (!of.value)
-    return t.splat({}, t.b.getI32Type(), -shift);
-  std::optional<int64_t> number = numberOf(of.value);
-  if (number)
-    return *number == shift ? Value()
-                            : t.splat({}, t.b.getI32Type(), *number - shift);
-  return t.add(zero, -static_cast<double>(shift));
+  std::optional<int64_t> number = of.value ? integerOf(of.value) : 0;
+  if (!number)
+    return t.add(zero, -static_cast<double>(shift));
+  // It wraps, as what it is taken off.
+  auto less = static_cast<int32_t>(static_cast<uint32_t>(*number) -
+                                   static_cast<uint32_t>(shift));
+  return less ? t.splat({}, t.b.getI32Type(), less) : Value();
 }
 
 namespace {
@@ -113,57 +107,97 @@ struct MultiplyIntegersPass
     });
   }
 
+  /// Padding is of the numbers that stand for 0.
+  static Value padded(Value x, Value zero, ConvOp conv, TensorBuilder &t) {
+    ArrayRef<int64_t> pads = conv.getPads();
+    size_t spatial = pads.size() / 2;
+    SmallVector<int64_t> low(2, 0), high(2, 0);
+    llvm::append_range(low, pads.take_front(spatial));
+    llvm::append_range(high, pads.drop_front(spatial));
+    SmallVector<int64_t> shape(shapeOf(x));
+    for (auto [size, before, behind] : llvm::zip_equal(shape, low, high))
+      size += before + behind;
+    return PadOp::create(t.b, tensorType(x).clone(shape), x,
+                         t.cast(zero, elementType(x)), low, high,
+                         PadMode::constant);
+  }
+
+  /// `x` and `w` are the numbers, which have signs in `w`.
+  static Value convolve(ConvOp conv, Value x, Value w, Value zero,
+                        TensorBuilder &t) {
+    SmallVector<int64_t> pads(conv.getPads());
+    bool isPadded = llvm::any_of(pads, [](int64_t pad) { return pad != 0; });
+    if (zero && isPadded) {
+      x = padded(x, zero, conv, t);
+      llvm::fill(pads, 0);
+    }
+    RankedTensorType type =
+        tensorType(conv.getResult()).clone(t.b.getI32Type());
+    Value y = ConvOp::create(t.b, type, x, w, conv.getStrides(), pads,
+                             conv.getDilations(), conv.getGroups());
+    if (!zero)
+      return y;
+    SmallVector<int64_t> shape(type.getRank(), 1);
+    shape[1] = type.getDimSize(1);
+    Value sums =
+        t.sum(t.cast(w, t.b.getI32Type()), dimsFrom(1, tensorType(w).getRank()),
+              /*keepDims=*/false);
+    return t.sub(y, t.mul(t.reshape(sums, shape), zero));
+  }
+
   static void multiply(Operation *product) {
     std::array<ScaledFactor, 2> factors = {
         *matchScaledInteger(product->getOperand(0)),
         *matchScaledInteger(product->getOperand(1))};
-    for (auto [i, factor] : llvm::enumerate(factors))
-      for (const FactorParameter *parameter : {&factor.zero, &factor.scale})
-        if (parameter->dim && !resultDimOf(product, i, *parameter->dim))
-          return;
     OpBuilder builder(product);
     TensorBuilder t(product->getLoc(), builder);
     Value x = numbersOf(factors[0], builder),
           w = numbersOf(factors[1], builder);
-    constexpr int64_t half = 128;
-    int64_t shift = elementType(w).isUnsignedInteger() ? half : 0;
+    int64_t shift = elementType(w).isUnsignedInteger() ? middleOfUnsigned : 0;
     if (shift != 0)
-      w = t.cast(t.add(t.cast(w, builder.getI32Type()), -half),
-                 builder.getIntegerType(8));
-    DotOp dot = makeDot(builder, product, x, w);
+      w = t.cast(
+          t.add(t.cast(w, builder.getI32Type()), -static_cast<double>(shift)),
+          builder.getIntegerType(8));
     auto zeroOf = [&](unsigned factor) {
       const FactorParameter &zero = factors[factor].zero;
-      return zero.value ? alongResult(dot, factor, zero, t) : Value();
+      return zero.value ? alongResult(product, factor, zero, t) : Value();
     };
-    Value y = dot.getResult();
-    Value zx = zeroOf(0), zw = shifted(zeroOf(1), shift, factors[1].zero, t);
-    if (zx)
-      y = t.sub(y, t.mul(sumOf(dot, 1, t), zx));
-    if (zw)
-      y = t.sub(y, t.mul(sumOf(dot, 0, t), zw));
-    if (zx && zw)
-      y = t.add(y, t.mul(t.mul(zx, zw), static_cast<double>(numTermsOf(dot))));
-    product->getResult(0).replaceAllUsesWith(
-        scaled(y, dot, factors, product, t));
+    Value zx = zeroOf(0);
+    auto conv = dyn_cast<ConvOp>(product);
+    Value y = conv ? convolve(conv, x, w, zx, t)
+                   : multiply(product, x, w, zx,
+                              shifted(zeroOf(1), shift, factors[1].zero, t), t);
+    product->getResult(0).replaceAllUsesWith(scaled(y, factors, product, t));
     product->erase();
   }
 
+  /// The same of a matrix product; a zero point that is null is 0.
+  static Value multiply(Operation *product, Value x, Value w, Value zx,
+                        Value zw, TensorBuilder &t) {
+    DotOp dot = makeDot(t.b, product, x, w);
+    Value y = dot.getResult();
+    if (zx)
+      y = t.sub(y, t.mul(sumOfNumbers(dot, 1, t), zx));
+    if (zw)
+      y = t.sub(y, t.mul(sumOfNumbers(dot, 0, t), zw));
+    if (zx && zw)
+      y = t.add(y, t.mul(t.mul(zx, zw), static_cast<double>(numTermsOf(dot))));
+    return y;
+  }
+
   /// The sums as the product's result has them.
-  static Value scaled(Value sums, DotOp dot, ArrayRef<ScaledFactor> factors,
+  static Value scaled(Value sums, ArrayRef<ScaledFactor> factors,
                       Operation *product, TensorBuilder &t) {
     Type result = elementType(product->getResult(0));
     if (!isa<FloatType>(result))
       return sums;
     Type wide = result.isF64() ? result : Type(t.b.getF32Type());
-    Value scale;
-    for (auto [i, factor] : llvm::enumerate(factors)) {
-      if (!factor.scale.value)
-        continue;
-      Value next = t.cast(alongResult(dot, i, factor.scale, t), wide);
-      scale = scale ? t.mul(scale, next) : next;
-    }
     Value y = t.cast(sums, wide);
-    return t.cast(scale ? t.mul(y, scale) : y, result);
+    // One after another: what both are together may be out of range.
+    for (auto [i, factor] : llvm::enumerate(factors))
+      if (factor.scale.value)
+        y = t.mul(y, t.cast(alongResult(product, i, factor.scale, t), wide));
+    return t.cast(y, result);
   }
 };
 

@@ -15,6 +15,12 @@ std::optional<int64_t> resultDimOf(Operation *product, unsigned factor,
                                                      : std::nullopt;
     return dim < last ? std::optional(dim) : std::nullopt;
   }
+  if (isa<ConvOp>(product)) {
+    constexpr int64_t channels = 1;
+    if (dim != 0)
+      return std::nullopt;
+    return factor == 1 ? channels : dim;
+  }
   auto dot = cast<DotOp>(product);
   auto numberOf = [](ArrayRef<int64_t> batch, ArrayRef<int64_t> contract,
                      int64_t dim) -> std::optional<int64_t> {
@@ -42,15 +48,32 @@ std::optional<int64_t> resultDimOf(Operation *product, unsigned factor,
   return number;
 }
 
+/// A constant of whole numbers in the range of i8, in i8.
+static Value narrowed(Value constant, OpBuilder &builder) {
+  auto dense =
+      cast<DenseElementsAttr>(constant.getDefiningOp<ConstantOp>().getValue());
+  SmallVector<int8_t> numbers;
+  if (isa<FloatType>(dense.getElementType()))
+    for (const APFloat &number : dense.getValues<APFloat>())
+      numbers.push_back(static_cast<int8_t>(number.convertToDouble()));
+  else
+    for (const APInt &number : dense.getValues<APInt>())
+      numbers.push_back(static_cast<int8_t>(number.getSExtValue()));
+  RankedTensorType type = tensorType(constant).clone(builder.getIntegerType(8));
+  return ConstantOp::create(builder, constant.getLoc(), type,
+                            DenseElementsAttr::get(type, ArrayRef(numbers)));
+}
+
 Value numbersOf(const ScaledFactor &factor, OpBuilder &builder) {
-  CastOp widened = factor.widened;
-  Value numbers = widened.getOperand();
+  Value numbers = factor.numbers;
+  if (!isInteger8(elementType(numbers)) && !isFloat8(elementType(numbers)))
+    numbers = narrowed(numbers, builder);
+  Type element = elementType(numbers);
   for (Operation *move : factor.moves) {
     Operation *moved = builder.clone(*move);
     moved->setOperand(0, numbers);
     numbers = moved->getResult(0);
-    numbers.setType(
-        tensorType(numbers).clone(elementType(widened.getOperand())));
+    numbers.setType(tensorType(numbers).clone(element));
   }
   return numbers;
 }

@@ -1,8 +1,8 @@
 //===- ScaledProducts.h - Products of numbers of eight bits -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What passes ask of a product, `ax.linear` or `ax.dot`, whose factors stand
-// for others by a scale and a zero point.
+// What passes ask of a product, `ax.linear`, `ax.dot` or `ax.conv`, whose
+// factors stand for others by a scale and a zero point.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_LIB_CODEGEN_SCALEDPRODUCTS_H

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
+#include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/Tensors.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -25,8 +26,9 @@ using namespace ax::codegen;
 
 /// Whether processors do it better in f32.
 static bool isSlow(Operation *op) {
-  if (!isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
-           AttentionOp, AttentionGradientOp>(op))
+  if (!isa_and_present<LinearOp, DotOp, ConvOp, ConvTransposeOp,
+                       ConvWeightGradientOp, AttentionOp, AttentionGradientOp>(
+          op))
     return false;
   Type type = elementType(op->getOperand(0));
   auto isByChannel = [&](auto conv) {
@@ -42,23 +44,36 @@ static bool isSlow(Operation *op) {
              .Default(false);
 }
 
+static bool isNarrow(Value value) {
+  return ax::isNarrowFloat(elementType(value));
+}
+
+static void setWide(Value value) {
+  if (isNarrow(value))
+    value.setType(
+        tensorType(value).clone(Float32Type::get(value.getContext())));
+}
+
+/// A product, or one with what is behind it.
 static void widen(Operation *op) {
   OpBuilder builder(op);
-  Type wide = builder.getF32Type();
-  auto isNarrow = [](Value value) {
-    return ax::isNarrowFloat(elementType(value));
-  };
   for (OpOperand &operand : op->getOpOperands())
     if (isNarrow(operand.get()))
-      operand.set(CastOp::create(builder, op->getLoc(),
-                                 tensorType(operand.get()).clone(wide),
-                                 operand.get()));
+      setLibraryOperand(
+          op, operand.getOperandNumber(),
+          CastOp::create(builder, op->getLoc(),
+                         tensorType(operand.get()).clone(builder.getF32Type()),
+                         operand.get()));
+  if (auto library = dyn_cast<LibraryOp>(op))
+    for (Operation &inner : library.getBody().front())
+      for (Value result : inner.getResults())
+        setWide(result);
   builder.setInsertionPointAfter(op);
   for (Value result : op->getResults()) {
     if (!isNarrow(result))
       continue;
     RankedTensorType type = tensorType(result);
-    result.setType(type.clone(wide));
+    setWide(result);
     auto rounded = CastOp::create(builder, op->getLoc(), type, result);
     result.replaceAllUsesExcept(rounded, rounded);
   }
@@ -70,7 +85,7 @@ struct WidenProductsPass : codegen::impl::WidenProductsBase<WidenProductsPass> {
   void runOnOperation() override {
     forEachStage(getOperation(), [](LocalStageOp stage) {
       for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
-        if (isSlow(&op))
+        if (isSlow(getLibraryCore(&op)))
           widen(&op);
     });
   }

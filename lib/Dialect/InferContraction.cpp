@@ -92,7 +92,7 @@ AX_INFER(LinearOp) {
                              " features, the weight takes ", k);
   SmallVector<int64_t> shape(x);
   shape.back() = n;
-  return checkedGive(location, types, shape, sumOf(op.getX(), op.getW()));
+  return checkedGive(location, types, shape, sumOf(op.getX(), op.getX()));
 }
 
 static bool isPad(int64_t size) { return size >= -maxPad && size <= maxPad; }
@@ -128,7 +128,14 @@ AX_INFER(ConvOp) {
                              "needs x and w of the same rank >= 3, got ",
                              op.getX().getType(), " and ", op.getW().getType());
   size_t spatial = x.size() - 2;
-  if (failed(checkElements(location, {op.getX(), op.getW()})) ||
+  Type element = elementOf(op.getX());
+  if (!isa<FloatType>(element) && !isInteger8(element))
+    return emitOptionalError(location,
+                             "x has floats, or integers of eight bits, got ",
+                             op.getX().getType());
+  if (failed(isInteger8(element)
+                 ? checkFactors(location, op.getX(), op.getW())
+                 : checkElements(location, {op.getX(), op.getW()})) ||
       failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
                          op.getDilations())))
     return failure();
@@ -148,7 +155,9 @@ AX_INFER(ConvOp) {
                                " of ", x[i + 2]);
     shape.push_back(room / op.getStrides()[i] + 1);
   }
-  return checkedGive(location, types, shape, elementOf(op.getX()));
+  return checkedGive(location, types, shape,
+                     isInteger8(element) ? sumOf(op.getX(), op.getW())
+                                         : element);
 }
 
 AX_INFER(ConvTransposeOp) {

@@ -15,10 +15,13 @@ using namespace ax;
 /// null where something else makes it.
 static CastOp wideningOf(Value value, bool (*isNarrow)(Type)) {
   auto cast = value.getDefiningOp<CastOp>();
-  return cast && isNarrow(elementType(cast.getOperand())) &&
-                 !isNarrow(elementType(cast.getResult()))
-             ? cast
-             : CastOp();
+  if (!cast || !isNarrow(elementType(cast.getOperand())))
+    return CastOp();
+  Type wide = elementType(cast.getResult());
+  bool hasAll = (isa<FloatType>(wide) && !isFloat8(wide)) ||
+                (wide.isSignlessInteger(32) &&
+                 isInteger8(elementType(cast.getOperand())));
+  return hasAll ? cast : CastOp();
 }
 
 /// Sets a parameter of numbers of this shape; false where it differs along more
@@ -72,26 +75,28 @@ static Value beforeMoves(Value value, SmallVectorImpl<Operation *> &moves) {
 std::optional<ScaledFactor> ax::matchScaledFloat8(Value factor) {
   ScaledFactor found;
   Value value = factor;
-  while (!found.widened) {
+  CastOp widened;
+  while (!widened) {
     value = beforeMoves(value, found.moves);
     Operation *op = value.getDefiningOp();
-    if (CastOp widened = wideningOf(value, isFloat8)) {
-      found.widened = widened;
+    widened = wideningOf(value, isFloat8);
+    if (widened) {
+      found.numbers = widened.getOperand();
     } else if (auto cast = dyn_cast_or_null<CastOp>(op);
                cast && isa<FloatType>(elementType(cast.getOperand()))) {
       value = cast.getOperand();
     } else if (auto product = dyn_cast_or_null<BinaryOp>(op);
                product && product.getKind() == BinaryKind::mul) {
       Value scale = product.getRhs();
-      found.widened = wideningOf(product.getLhs(), isFloat8);
-      if (!found.widened) {
+      widened = wideningOf(product.getLhs(), isFloat8);
+      if (!widened) {
         scale = product.getLhs();
-        found.widened = wideningOf(product.getRhs(), isFloat8);
+        widened = wideningOf(product.getRhs(), isFloat8);
       }
-      if (!found.widened ||
-          shapeOf(found.widened) != shapeOf(product.getResult()) ||
-          !setParameter(found.scale, shapeOf(found.widened), scale))
+      if (!widened || shapeOf(widened) != shapeOf(product.getResult()) ||
+          !setParameter(found.scale, shapeOf(widened), scale))
         return std::nullopt;
+      found.numbers = widened.getOperand();
     } else {
       return std::nullopt;
     }
@@ -99,15 +104,39 @@ std::optional<ScaledFactor> ax::matchScaledFloat8(Value factor) {
   return followMoves(found) ? std::optional(found) : std::nullopt;
 }
 
+/// Whether `value` is a constant of whole numbers in the range of i8.
+static bool isConstantOfInteger8(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                        : DenseElementsAttr();
+  if (!dense)
+    return false;
+  if (elementType(value).isSignlessInteger(32))
+    return llvm::all_of(dense.getValues<APInt>(), [](const APInt &number) {
+      return number.isSignedIntN(8);
+    });
+  return isa<FloatType>(elementType(value)) &&
+         llvm::all_of(dense.getValues<APFloat>(), [](const APFloat &number) {
+           APSInt whole(8, /*isUnsigned=*/false);
+           bool isExact = false;
+           return number.convertToInteger(whole, APFloat::rmTowardZero,
+                                          &isExact) == APFloat::opOK &&
+                  isExact;
+         });
+}
+
 /// `value`, if it is numbers of i32 or of eight bits as floats: those.
 static Value integersOf(Value value) {
+  if (isConstantOfInteger8(value))
+    return value;
   auto cast = value.getDefiningOp<CastOp>();
-  if (!cast || !isa<FloatType>(elementType(cast.getResult())))
+  if (!cast || !isa<FloatType>(elementType(cast.getResult())) ||
+      isFloat8(elementType(cast.getResult())))
     return Value();
   Type element = elementType(cast.getOperand());
-  return isInteger8(element)             ? value
-         : element.isSignlessInteger(32) ? cast.getOperand()
-                                         : Value();
+  if (isInteger8(element))
+    return value;
+  return element.isSignlessInteger(32) ? cast.getOperand() : Value();
 }
 
 std::optional<ScaledFactor> ax::matchScaledInteger(Value factor) {
@@ -138,10 +167,68 @@ std::optional<ScaledFactor> ax::matchScaledInteger(Value factor) {
       return std::nullopt;
     value = difference.getLhs();
   }
-  found.widened = wideningOf(value, isInteger8);
-  if (!found.widened || shapeOf(found.widened) != shape || !followMoves(found))
+  if (CastOp widened = wideningOf(value, isInteger8))
+    found.numbers = widened.getOperand();
+  else if (isConstantOfInteger8(value))
+    found.numbers = value;
+  if (!found.numbers || shapeOf(found.numbers) != shape || !followMoves(found))
     return std::nullopt;
   return found;
+}
+
+bool ax::isOfUnsigned(const ScaledFactor &factor) {
+  return elementType(factor.numbers).isUnsignedInteger();
+}
+
+std::optional<int64_t> ax::integerOf(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  if (!constant || !constant.getValue().isSplat() ||
+      !isa<IntegerType>(elementType(value)))
+    return std::nullopt;
+  return constant.getValue().getSplatValue<APInt>().getSExtValue();
+}
+
+/// Whether a convolution of such factors is one of their numbers, to which what
+/// is around an image, too, is a zero point.
+static bool areOfConvolution(const ScaledFactor &x, const ScaledFactor &w,
+                             ConvOp conv) {
+  bool isCut =
+      llvm::any_of(conv.getPads(), [](int64_t pad) { return pad < 0; });
+  if (x.zero.dim || x.scale.dim || (x.zero.value && isCut) ||
+      (w.scale.dim && *w.scale.dim != 0))
+    return false;
+  if (!isOfUnsigned(w))
+    return !w.zero.value;
+  return w.zero.value && integerOf(w.zero.value) == middleOfUnsigned;
+}
+
+/// Whether dimension `dim` of a factor is summed over.
+static bool isSummed(Operation *product, unsigned factor, int64_t dim) {
+  if (auto linear = dyn_cast<LinearOp>(product))
+    return dim == (factor == 1 ? linear.getTransposeW() ? 1 : 0
+                               : tensorType(linear.getX()).getRank() - 1);
+  if (auto dot = dyn_cast<DotOp>(product))
+    return llvm::is_contained(
+        factor == 0 ? dot.getLhsContract() : dot.getRhsContract(), dim);
+  return dim != 0;
+}
+
+/// What a parameter is a view of.
+static Value originOf(Value value) {
+  while (
+      isa_and_present<ReshapeOp, BroadcastOp, SliceOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// Whether a zero point is one of numbers of eight bits.
+static bool isInteger8Zero(Value zero) {
+  zero = originOf(zero);
+  if (CastOp widened = wideningOf(zero, isInteger8))
+    return true;
+  std::optional<int64_t> number = integerOf(zero);
+  return number ? *number >= -128 && *number <= 255
+                : isConstantOfInteger8(zero);
 }
 
 bool ax::isProductOfFloat8(Operation *op) {
@@ -152,21 +239,38 @@ bool ax::isProductOfFloat8(Operation *op) {
 }
 
 bool ax::isProductOfIntegers(Operation *op) {
-  if (!isa<LinearOp, DotOp>(op))
+  if (!isa<LinearOp, DotOp, ConvOp>(op))
     return false;
   Type sum = elementType(op->getResult(0));
   // Numbers of eight bits less a zero point are at most 255.
   constexpr int64_t mostTerms =
       std::numeric_limits<int32_t>::max() / (255 * 255);
-  bool fits = sum.isSignlessInteger(32) ||
-              (isa<FloatType>(sum) && numTermsOf(op) <= mostTerms);
-  return fits && matchScaledInteger(op->getOperand(0)) &&
-         matchScaledInteger(op->getOperand(1));
+  // Of fewer, what stands behind a product takes longer than it.
+  constexpr int64_t fewTerms = 16;
+  auto conv = dyn_cast<ConvOp>(op);
+  if (!sum.isSignlessInteger(32) &&
+      (!isa<FloatType>(sum) || numTermsOf(op) > mostTerms ||
+       (!conv && numTermsOf(op) < fewTerms)))
+    return false;
+  std::optional<ScaledFactor> factors[] = {
+      matchScaledInteger(op->getOperand(0)),
+      matchScaledInteger(op->getOperand(1))};
+  for (auto [i, factor] : llvm::enumerate(factors)) {
+    if (!factor || (isa<FloatType>(sum) && factor->zero.value &&
+                    !isInteger8Zero(factor->zero.value)))
+      return false;
+    for (const FactorParameter *parameter : {&factor->zero, &factor->scale})
+      if (parameter->dim && isSummed(op, i, *parameter->dim))
+        return false;
+  }
+  return !conv || areOfConvolution(*factors[0], *factors[1], conv);
 }
 
 int64_t ax::numTermsOf(Operation *product) {
   if (auto linear = dyn_cast<LinearOp>(product))
     return linear.getK();
+  if (auto conv = dyn_cast<ConvOp>(product))
+    return llvm::product_of(shapeOf(conv.getW()).drop_front());
   auto dot = cast<DotOp>(product);
   int64_t terms = 1;
   for (int64_t dim : dot.getLhsContract())

@@ -74,10 +74,17 @@ struct Descs {
 };
 
 /// oneDNN's convolutions want channels next to each other, or in blocks that it
-/// chooses (the plain ONNX order is slow), and x and y alike.
+/// chooses (the plain ONNX order is slow), and x and y alike. Integers have
+/// them next to each other in a memory that says so, be there a single place or
+/// not.
 Descs wantedFormats(const ConvDesc &desc, const Descs &plain) {
   Descs wanted = plain;
   wanted.w = withAnyFormat(plain.w);
+  if (!isFloat(desc.x.dtype)) {
+    wanted.x = withChannelsLast(plain.x);
+    wanted.y = withChannelsLast(plain.y);
+    return wanted;
+  }
   bool x = desc.x.strides[1] == 1, y = desc.y.strides[1] == 1;
   if (!x)
     wanted.x = y ? withChannelsLast(plain.x) : withAnyFormat(plain.x);
@@ -201,8 +208,10 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &asked,
   bool isSignal = asked.strides.size() == 1 && isDepthwise(asked);
   ConvDesc desc = isSignal ? withHeight(asked) : asked;
   Descs plain;
-  if (desc.strides.size() > 3 || !dnnlType(desc.x.dtype) ||
-      !makeDnnlDesc(desc.x, plain.x) ||
+  bool hasTypes = dnnlType(desc.x.dtype) ||
+                  (desc.kind == ConvKind::Forward &&
+                   areDnnlIntegers(desc.x.dtype, desc.w.dtype, desc.y.dtype));
+  if (desc.strides.size() > 3 || !hasTypes || !makeDnnlDesc(desc.x, plain.x) ||
       !makeDnnlDesc(weightView(desc), plain.w) ||
       !makeDnnlDesc(desc.y, plain.y) ||
       !makeDnnlDesc(TensorDesc::dense(desc.y.dtype, {desc.y.sizes[1]}),

@@ -7,23 +7,10 @@
 
 namespace ax::rt {
 
-/// Whether oneDNN's products of integers of eight bits are exact: without such
-/// instructions sums of two saturate at 16 bits.
-static bool multipliesIntegers() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512vnni");
-#else
-  return false;
-#endif
-}
-
-/// Whether oneDNN has products of these types: of integers of eight bits with
-/// weights that have a sign.
+/// Whether oneDNN has products of these types.
 static bool hasTypes(const MatmulDesc &desc) {
-  bool areIntegers = (desc.a.dtype == DType::I8 || desc.a.dtype == DType::U8) &&
-                     desc.b.dtype == DType::I8 && desc.c.dtype == DType::I32 &&
-                     multipliesIntegers();
-  return areIntegers || dnnlType(desc.a.dtype);
+  return dnnlType(desc.a.dtype) ||
+         areDnnlIntegers(desc.a.dtype, desc.b.dtype, desc.c.dtype);
 }
 
 ExpectedCpuOp prepareDnnlMatmul(const MatmulDesc &original,

@@ -45,6 +45,13 @@ std::optional<dnnl_data_type_t> dnnlType(DType dtype) {
   return std::nullopt;
 }
 
+bool areDnnlIntegers(DType x, DType w, DType sum) {
+  // Of what a processor has, users may take some away.
+  constexpr int wanted = dnnl_cpu_isa_avx512_core_vnni;
+  return (x == DType::I8 || x == DType::U8) && w == DType::I8 &&
+         sum == DType::I32 && (dnnl_get_effective_cpu_isa() & wanted) == wanted;
+}
+
 /// Those of all memory that its primitives read and write.
 static std::optional<dnnl_data_type_t> dnnlMemoryType(DType dtype) {
   switch (dtype) {

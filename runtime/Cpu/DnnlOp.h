@@ -45,6 +45,10 @@ dnnl_engine_t dnnlCpuEngine();
 /// Returns oneDNN's type; nothing for element types that its CPU primitives do
 /// not compute with.
 std::optional<dnnl_data_type_t> dnnlType(DType dtype);
+/// Whether it has exact sums of products of integers of eight bits, of these
+/// types: weights have a sign, and it uses instructions for them, without which
+/// sums of two saturate at 16 bits.
+bool areDnnlIntegers(DType x, DType w, DType sum);
 /// False when the view cannot be described.
 bool makeDnnlDesc(const TensorDesc &view, dnnl_memory_desc_t &desc);
 /// Returns `desc` in whatever format oneDNN likes best.

@@ -22,8 +22,9 @@ namespace {
 /// Output places that one thread makes at a time.
 constexpr int64_t blockRows = 16;
 
-/// A convolution of T; R is the type of the bias, the residual and the result.
-template <typename T, typename R>
+/// A convolution of T with weights of W; R is the type of the bias, the
+/// residual and the result.
+template <typename T, typename R, typename W = T>
 class PlainConv : public CpuOp {
 public:
   using S = SumType<T>;
@@ -40,7 +41,7 @@ public:
 
   llvm::Error execute(void *const *arguments, void *workspace) override {
     const T *x = static_cast<const T *>(arguments[0]);
-    const T *w = static_cast<const T *>(arguments[1]);
+    const W *w = static_cast<const W *>(arguments[1]);
     int next = 2;
     const R *bias =
         desc.hasBias ? static_cast<const R *>(arguments[next++]) : nullptr;
@@ -69,7 +70,7 @@ public:
 
 private:
   /// [channel, kernel place] x [out channel] of one group.
-  void packWeights(const T *w, int64_t group, S *to) const {
+  void packWeights(const W *w, int64_t group, S *to) const {
     const std::vector<int64_t> &strides = desc.w.strides;
     for (int64_t c = 0; c < inChannels; ++c)
       for (int64_t o = 0; o < outChannels; ++o) {
@@ -113,12 +114,27 @@ private:
   int64_t threads, threadElements;
 };
 
+/// What `prepareProducts` makes an operation of.
+template <typename T, typename R>
+using OfOneType = PlainConv<T, R>;
+
+/// Integers of eight bits, whose types may differ, in i32.
+template <typename T>
+ExpectedCpuOp ofIntegers(const ConvDesc &desc) {
+  if (desc.w.dtype == DType::I8)
+    return std::make_unique<PlainConv<T, int32_t, int8_t>>(desc);
+  return std::make_unique<PlainConv<T, int32_t, uint8_t>>(desc);
+}
+
 } // namespace
 
 ExpectedCpuOp preparePlainConv(const ConvDesc &desc) {
   if (!isSupported(desc.y.dtype, desc.activation))
     return makeError(ExitCode::Unsupported, "no such convolution");
-  return prepareProducts<PlainConv>(desc, desc.x.dtype, desc.y.dtype);
+  if (byteSize(desc.x.dtype) == 1 && desc.y.dtype == DType::I32)
+    return desc.x.dtype == DType::I8 ? ofIntegers<int8_t>(desc)
+                                     : ofIntegers<uint8_t>(desc);
+  return prepareProducts<OfOneType>(desc, desc.x.dtype, desc.y.dtype);
 }
 
 } // namespace ax::rt

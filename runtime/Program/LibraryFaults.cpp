@@ -173,8 +173,11 @@ Fault faultOf(const ConvDesc &d) {
   if (d.groups < 1 || in % d.groups != 0 || out % d.groups != 0 ||
       d.w.sizes[0] != out || d.w.sizes[1] != in / d.groups)
     return badSizes;
-  if (d.x.dtype != factor.dtype || d.x.dtype == DType::Bool ||
-      !areProducts(d.x.dtype, result.dtype) ||
+  bool fits =
+      isInteger8(d.x.dtype)
+          ? areProducts(d.x.dtype, factor.dtype, result.dtype)
+          : d.x.dtype == factor.dtype && areProducts(d.x.dtype, result.dtype);
+  if (!fits || d.x.dtype == DType::Bool ||
       !hasActivation(result.dtype, d.activation))
     return badTypes;
   return "";

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products of integers of eight bits, as quantised models have them, beside
-onnxruntime: whichever has a sign, with all kinds of zero points and scales, at
-both ends of their range."""
+"""Products and convolutions of integers of eight bits, as quantised models have
+them, beside onnxruntime: whichever has a sign, with all kinds of zero points and
+scales, at both ends of their range."""
 import numpy as np
 import onnx
 import onnxruntime
@@ -10,6 +10,7 @@ from onnx import helper, numpy_helper
 from cases import run, scratch, tool
 
 ROWS, TERMS, COLUMNS = 6, 64, 32
+IMAGE, FILTERS = (2, 8, 7, 6), 16
 SIGNED, UNSIGNED = np.int8, np.uint8
 
 
@@ -80,8 +81,47 @@ def dequantized(p, weights, kind, activations, transposed):
         p.node("MatMul", ["xd", "wd"], ["y"])
 
 
-def agrees(seed, few, weights, fill, *form):
-    product = Product(seed, weights, few)
+class Convolution(Product):
+    """One of a padded image, with filters of the ends of their range alone."""
+
+    def __init__(self, seed, weights, groups):
+        super().__init__(seed, weights)
+        ends = np.iinfo(weights)
+        self.groups = groups
+        shape = FILTERS, IMAGE[1] // groups, 3, 3
+        w = self.rng.integers(ends.min, ends.max + 1, shape)
+        w[0], w[1] = ends.min, ends.max
+        self.values["w"] = w.astype(weights)
+        self.x = self.rng.standard_normal(IMAGE).astype(np.float32)
+        self.x[0, :, 0], self.x[0, :, 1] = -9, 9
+
+    def conv(self, op, inputs, output):
+        self.node(op, inputs, [output], group=self.groups, pads=[1, 0, 2, 1],
+                  strides=[2, 1])
+
+
+def convDynamic(p, weights, kind):
+    p.node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"])
+    p.value("wz", zero_point(weights, kind))
+    p.conv("ConvInteger", ["q", "w", "z", "wz"], "i")
+    p.node("Cast", ["i"], ["f"], to=1)
+    p.node("Mul", ["f", "s"], ["y"])
+
+
+def convDequantized(p, weights, kind, activations):
+    p.value("s", np.float32(0.07))
+    p.value("z", activations(0 if kind == "none" else 5))
+    p.node("QuantizeLinear", ["x", "s", "z"], ["q"])
+    p.node("DequantizeLinear", ["q", "s", "z"], ["xd"])
+    p.value("ws", p.rng.uniform(0.001, 0.01, FILTERS).astype(np.float32))
+    p.value("wz", np.full(FILTERS, zero_point(weights, kind)))
+    p.node("DequantizeLinear", ["w", "ws", "wz"], ["wd"], axis=0)
+    p.value("b", p.rng.standard_normal(FILTERS).astype(np.float32))
+    p.conv("Conv", ["xd", "wd", "b"], "c")
+    p.node("Relu", ["c"], ["y"])
+
+
+def agrees(product, weights, fill, *form):
     fill(product, weights, *form)
     with scratch() as folder:
         model = f"{folder}/model.onnx"
@@ -116,4 +156,15 @@ def cases(every):
                                     + [getattr(f, "__name__", str(f))
                                        for f in form[2:]]
                                     + ["row"] * few)
-                    yield name, agrees, seed, few, weights, *form
+                    yield (name, agrees, Product(seed, weights, few), weights,
+                           *form)
+            for groups in 1, 2, IMAGE[1]:
+                for form in ((convDynamic, kind),
+                             (convDequantized, kind, SIGNED),
+                             (convDequantized, kind, UNSIGNED)):
+                    seed += 1
+                    name = "-".join([form[0].__name__, weights.__name__, kind]
+                                    + [f.__name__ for f in form[2:]]
+                                    + [f"{groups}groups"])
+                    yield (name, agrees, Convolution(seed, weights, groups),
+                           weights, *form)

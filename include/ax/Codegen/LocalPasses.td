@@ -125,8 +125,9 @@ def MultiplyIntegers : Pass<"axl-multiply-integers"> {
     do not train. A product of two factors that were widened from eight bits, less a
     zero point, times a scale, each one number or one of each row or column of the
     result, becomes one of what was widened, in i32, less what zero points add to it,
-    times the scales. A second factor without a sign is less by 128. Sums are exact:
-    products of i32 have the bits that they had.
+    times the scales; likewise a convolution, whose image is padded with its zero
+    point. A second factor without a sign is less by 128. Sums are exact: products of
+    i32 have the bits that they had.
   }];
 }
 
@@ -169,7 +170,8 @@ def WidenProducts : Pass<"axl-widen-products"> {
   let description = [{
     Products, convolutions and attention of f16, for which libraries of processors
     have nothing, and convolutions of each channel by itself of bf16 with dilations,
-    which take hundreds of times as long as in f32. Results are rounded as before.
+    which take hundreds of times as long as in f32, with what is done along with them.
+    Results are rounded as before.
   }];
 }
 

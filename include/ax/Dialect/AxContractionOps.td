@@ -51,12 +51,13 @@ def Ax_ConvOp : Ax_LayerOp<"conv"> {
     x: [batch, channels, spatial...]; w: [out channels, channels / groups,
     kernel...]. `pads`: low of each spatial dimension, then high of each. Behind it
     stands what a library does with it, as behind `ax.linear`; a bias is
-    [out channels, 1...] there.
+    [out channels, 1...] there. Of floats, or of integers of eight bits as in
+    `ax.dot`.
   }];
-  let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
+  let arguments = (ins Ax_Tensor:$x, Ax_Tensor:$w,
     DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads,
     DenseI64ArrayAttr:$dilations, DefaultValuedAttr<I64Attr, "1">:$groups);
-  let results = (outs Ax_FloatTensor:$result);
+  let results = (outs Ax_Tensor:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{
     $x `,` $w `` custom<NoEpilogue>(ref($w))

@@ -9,6 +9,11 @@
 
 namespace ax {
 
+/// By how much integers of eight bits without a sign are less with one.
+inline constexpr int64_t middleOfUnsigned = 128;
+/// The number that all elements of a constant of integers are.
+std::optional<int64_t> integerOf(mlir::Value value);
+
 /// What all elements of a factor have in common, or those of one row or column.
 struct FactorParameter {
   /// One number, or numbers of which there are several along one dimension;
@@ -20,11 +25,12 @@ struct FactorParameter {
 };
 
 /// A factor of a product as `DequantizeLinear` makes it of numbers of eight
-/// bits: widened, of integers less a zero point, times a scale, and perhaps
-/// rounded and moved after that.
+/// bits: widened, of integers less a zero point, times a scale, of floats
+/// perhaps rounded after that, and perhaps moved.
 struct ScaledFactor {
-  /// What widens the numbers.
-  CastOp widened;
+  /// The numbers; of integers it may be a constant in a wider type, whose
+  /// elements are in the range of i8, as folding makes it.
+  mlir::Value numbers;
   /// In i32, of integers only.
   FactorParameter zero;
   FactorParameter scale;
@@ -33,6 +39,9 @@ struct ScaledFactor {
   llvm::SmallVector<mlir::Operation *, 2> moves;
 };
 
+/// Whether the factor's numbers are integers without a sign.
+bool isOfUnsigned(const ScaledFactor &factor);
+
 /// Returns what `factor` is made of, of floats or of integers of eight bits;
 /// nothing where it is something else.
 std::optional<ScaledFactor> matchScaledFloat8(mlir::Value factor);
@@ -40,11 +49,13 @@ std::optional<ScaledFactor> matchScaledInteger(mlir::Value factor);
 
 /// Whether `op` is a product, `ax.linear` or `ax.dot`, of two such factors.
 bool isProductOfFloat8(mlir::Operation *op);
-/// Of integers the product may itself be of i32. Its sums are in i32's range,
-/// unless they wrap anyway.
+/// Of integers it may be a convolution, too, by weights without a zero point,
+/// or without a sign and with one in the middle; and a product may itself be of
+/// i32. Its sums are in i32's range, unless they wrap anyway.
 bool isProductOfIntegers(mlir::Operation *op);
 
-/// How many numbers each sum of a product, `ax.linear` or `ax.dot`, is of.
+/// How many numbers each sum of a product, `ax.linear`, `ax.dot` or `ax.conv`,
+/// is of.
 int64_t numTermsOf(mlir::Operation *product);
 
 } // namespace ax

@@ -263,7 +263,8 @@ static void importGRU(Node &n) {
   // Gates: z, r, h.
   r.run(1, [&](int64_t d, Value input, std::vector<Value> state) {
     Emitter &b = n.b;
-    Value h = state[0], recurrent = r.recur(d, h, 0, 2);
+    // All gates are one product, unless the reset is before the last of them.
+    Value h = state[0], recurrent = r.recur(d, h, 0, linear ? 3 : 2);
     auto gate = [&](int64_t i) {
       Value sum = b.add(r.gate(input, i), r.gate(recurrent, i));
       if (Value bias = r.recurrentBias(d, i))
@@ -272,7 +273,7 @@ static void importGRU(Node &n) {
     };
     Value z = gate(0), reset = gate(1), bias = r.recurrentBias(d, 2), inner;
     if (linear) {
-      inner = r.recur(d, h, 2, 1);
+      inner = r.gate(recurrent, 2);
       if (bias)
         inner = b.add(inner, bias);
       inner = b.mul(reset, inner);

@@ -223,6 +223,21 @@ TEST(ConvTest, NarrowFactorsGiveUnroundedSums) {
         }
 }
 
+TEST(ConvTest, IntegersOfEightBits) {
+  for (const Case &c : cases)
+    for (DType x : {DType::I8, DType::U8})
+      for (DType w : {DType::I8, DType::U8})
+        for (bool last : {false, true}) {
+          ConvDesc desc = makeDesc(c, x, ConvKind::Forward, last);
+          desc.w.dtype = w;
+          desc.y.dtype = DType::I32;
+          desc.constantW = last;
+          check(desc);
+          desc.y.dtype = DType::F32;
+          EXPECT_EQ(findFault(desc), "its types do not fit each other");
+        }
+}
+
 TEST(ConvTest, ActivationsKeepNaN) {
   // Without padding, whose zeros would be multiplied by the poison or not.
   const Case c{{1, 4, 8, 7}, {6, 4, 3, 3}, {1, 1}, {1, 1},

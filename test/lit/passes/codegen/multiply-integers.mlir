@@ -53,9 +53,9 @@ axl.stage @unsigned(%x: tensor<16x32xi8>, %w: tensor<32x48xui8>) {
 // CHECK-LABEL: axl.stage @batch
 // CHECK-SAME: (%[[Q:.*]]: tensor<4x16x32xi8>, %[[K:.*]]: tensor<48x4x32xi8>, %[[ZQ:.*]]: tensor<16x1xi32>, %[[ZK:.*]]: tensor<48x1x1xi32>)
 // CHECK: %[[T:.*]] = ax.transpose %[[K]] [1, 0, 2] : tensor<48x4x32xi8> -> tensor<4x48x32xi8>
-// CHECK: %[[D:.*]] = ax.dot %[[Q]], %[[T]] batch [0] x [0] contract [2] x [2] : tensor<4x16x32xi8>, tensor<4x48x32xi8> -> tensor<4x16x48xi32>
 // CHECK: %[[R:.*]] = ax.reshape %[[ZQ]] : tensor<16x1xi32> -> tensor<1x16x1xi32>
 // CHECK: %[[C:.*]] = ax.reshape %[[ZK]] : tensor<48x1x1xi32> -> tensor<1x1x48xi32>
+// CHECK: %[[D:.*]] = ax.dot %[[Q]], %[[T]] batch [0] x [0] contract [2] x [2] : tensor<4x16x32xi8>, tensor<4x48x32xi8> -> tensor<4x16x48xi32>
 // CHECK: ax.reduce sum %{{.*}} dims [2] : tensor<4x48x32xi32> -> tensor<4x48xi32>
 // CHECK: ax.reshape %{{.*}} : tensor<4x48xi32> -> tensor<4x1x48xi32>
 // CHECK: ax.binary sub %[[D]]
@@ -73,6 +73,57 @@ axl.stage @batch(%q: tensor<4x16x32xi8>, %k: tensor<48x4x32xi8>, %zq: tensor<16x
   %4 = ax.transpose %3 [1, 0, 2] : tensor<48x4x32xi32> -> tensor<4x48x32xi32>
   %5 = ax.dot %1, %4 batch [0] x [0] contract [2] x [2] : tensor<4x16x32xi32>, tensor<4x48x32xi32> -> tensor<4x16x48xi32>
   axl.yield %5 : tensor<4x16x48xi32>
+}
+
+// -----
+
+// A convolution: what is around an image stands for 0, too. One scale of each
+// channel.
+// CHECK-LABEL: axl.stage @conv
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x8x8xui8>, %[[W:.*]]: tensor<16x3x3x3xi8>, %[[SX:.*]]: tensor<f32>, %[[SW:.*]]: tensor<16x1x1x1xf32>)
+// CHECK: %[[Z:.*]] = ax.cast %{{.*}} : tensor<i32> -> tensor<ui8>
+// CHECK: %[[P:.*]] = ax.pad %[[X]] value %[[Z]] : tensor<ui8> low [0, 0, 1, 0] high [0, 0, 1, 2] : tensor<2x3x8x8xui8> -> tensor<2x3x10x10xui8>
+// CHECK: %[[D:.*]] = ax.conv %[[P]], %[[W]] strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<2x3x10x10xui8>, tensor<16x3x3x3xi8> -> tensor<2x16x8x8xi32>
+// CHECK: %[[S:.*]] = ax.reduce sum %{{.*}} dims [1, 2, 3] : tensor<16x3x3x3xi32> -> tensor<16xi32>
+// CHECK: %[[C:.*]] = ax.reshape %[[S]] : tensor<16xi32> -> tensor<1x16x1x1xi32>
+// CHECK: %[[M:.*]] = ax.binary mul %[[C]], %{{.*}}
+// CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[M]]
+// CHECK: %[[B:.*]] = ax.reshape %[[SW]] : tensor<16x1x1x1xf32> -> tensor<1x16x1x1xf32>
+// CHECK: %[[A:.*]] = ax.binary mul %[[SX]], %[[B]]
+// CHECK: %[[F:.*]] = ax.cast %[[Y]] : tensor<2x16x8x8xi32> -> tensor<2x16x8x8xf32>
+// CHECK: ax.binary mul %[[F]], %[[A]]
+axl.stage @conv(%x: tensor<2x3x8x8xui8>, %w: tensor<16x3x3x3xi8>, %sx: tensor<f32>, %sw: tensor<16x1x1x1xf32>) {
+  %z = ax.constant dense<7> : tensor<i32> -> tensor<i32>
+  %0 = ax.cast %x : tensor<2x3x8x8xui8> -> tensor<2x3x8x8xi32>
+  %1 = ax.binary sub %0, %z : tensor<2x3x8x8xi32>, tensor<i32> -> tensor<2x3x8x8xi32>
+  %2 = ax.cast %1 : tensor<2x3x8x8xi32> -> tensor<2x3x8x8xf32>
+  %3 = ax.binary mul %2, %sx : tensor<2x3x8x8xf32>, tensor<f32> -> tensor<2x3x8x8xf32>
+  %4 = ax.cast %w : tensor<16x3x3x3xi8> -> tensor<16x3x3x3xf32>
+  %5 = ax.binary mul %4, %sw : tensor<16x3x3x3xf32>, tensor<16x1x1x1xf32> -> tensor<16x3x3x3xf32>
+  %6 = ax.conv %3, %5 strides [1, 1] pads [1, 0, 1, 2] dilations [1, 1] : tensor<2x3x8x8xf32>, tensor<16x3x3x3xf32> -> tensor<2x16x8x8xf32>
+  axl.yield %6 : tensor<2x16x8x8xf32>
+}
+
+// -----
+
+// Without a zero point padding is of zeros. Weights whose zero point is not the
+// middle stay.
+// CHECK-LABEL: axl.stage @padding
+// CHECK: ax.conv %{{.*}} pads [1, 1, 1, 1] dilations [1, 1] {groups = 4 : i64} : tensor<1x4x5x5xi8>, tensor<4x1x3x3xi8> -> tensor<1x4x5x5xi32>
+// CHECK: ax.cast {{.*}} -> tensor<1x4x5x5xf64>
+// CHECK: ax.conv {{.*}} -> tensor<1x4x5x5xf64>
+axl.stage @padding(%x: tensor<1x4x5x5xi8>, %w: tensor<4x1x3x3xui8>) {
+  %z = ax.constant dense<128> : tensor<i32> -> tensor<i32>
+  %n = ax.constant dense<127> : tensor<i32> -> tensor<i32>
+  %0 = ax.cast %x : tensor<1x4x5x5xi8> -> tensor<1x4x5x5xf64>
+  %1 = ax.cast %w : tensor<4x1x3x3xui8> -> tensor<4x1x3x3xi32>
+  %2 = ax.binary sub %1, %z : tensor<4x1x3x3xi32>, tensor<i32> -> tensor<4x1x3x3xi32>
+  %3 = ax.cast %2 : tensor<4x1x3x3xi32> -> tensor<4x1x3x3xf64>
+  %4 = ax.conv %0, %3 strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] {groups = 4 : i64} : tensor<1x4x5x5xf64>, tensor<4x1x3x3xf64> -> tensor<1x4x5x5xf64>
+  %5 = ax.binary sub %1, %n : tensor<4x1x3x3xi32>, tensor<i32> -> tensor<4x1x3x3xi32>
+  %6 = ax.cast %5 : tensor<4x1x3x3xi32> -> tensor<4x1x3x3xf64>
+  %7 = ax.conv %0, %6 strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] {groups = 4 : i64} : tensor<1x4x5x5xf64>, tensor<4x1x3x3xf64> -> tensor<1x4x5x5xf64>
+  axl.yield %4, %7 : tensor<1x4x5x5xf64>, tensor<1x4x5x5xf64>
 }
 
 // -----
