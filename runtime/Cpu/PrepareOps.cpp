@@ -160,8 +160,31 @@ bool prefersPlain(const ConvDesc &desc) {
          desc.y.strides[2] == 1;
 }
 
-ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant,
+/// `desc` without spatial dimensions of a single place, in x, w and y: kernels
+/// go along the last dimension, which so has places to go along, as of signals
+/// that are images of width 1.
+ConvDesc withoutSinglePlaces(ConvDesc desc) {
+  for (size_t d = desc.strides.size(); d-- > 0 && desc.strides.size() > 1;) {
+    auto at = static_cast<ptrdiff_t>(d);
+    TensorDesc *const views[] = {&desc.x, &desc.w, &desc.y};
+    if (desc.padsLow[d] != 0 || llvm::any_of(views, [&](TensorDesc *v) {
+          return v->sizes[d + 2] != 1;
+        }))
+      continue;
+    for (TensorDesc *view : views) {
+      view->sizes.erase(view->sizes.begin() + 2 + at);
+      view->strides.erase(view->strides.begin() + 2 + at);
+    }
+    for (std::vector<int64_t> *values :
+         {&desc.strides, &desc.dilations, &desc.padsLow, &desc.padsHigh})
+      values->erase(values->begin() + at);
+  }
+  return desc;
+}
+
+ExpectedCpuOp prepareOp(const ConvDesc &asked, const CpuConstant &constant,
                         PackedWeights &packed) {
+  ConvDesc desc = withoutSinglePlaces(asked);
   ExpectedCpuOp op = nullptr;
   if (prefersPackedConv(desc))
     op = preparePackedConv(desc, constant, packed);
