@@ -92,6 +92,10 @@ bool isPlainDepthwiseConv(const ConvDesc &desc);
 /// `desc` is one.
 ExpectedCpuOp preparePlainDepthwiseConv(const ConvDesc &desc);
 
+/// A transposed convolution of f32 to few channels, whose windows lie side by
+/// side. A null pointer: it is another.
+ExpectedCpuOp prepareSpreadConvTransposed(const ConvDesc &desc);
+
 /// These are our own, for any element type.
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc);
 ExpectedCpuOp preparePlainConv(const ConvDesc &desc);
