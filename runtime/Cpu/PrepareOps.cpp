@@ -168,6 +168,10 @@ bool prefersPlain(const ConvDesc &desc) {
   if (desc.kind == ConvKind::Transposed)
     return desc.groups == 1 && desc.y.sizes[1] <= 4 &&
            llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; });
+  // With windows further apart sums along a window are as fast.
+  constexpr int64_t mostStride = 16;
+  if (isFilter(desc))
+    return desc.strides[0] <= mostStride;
   return isPlainDepthwiseConv(desc) && desc.strides.size() == 1 &&
          desc.strides[0] == 1 && desc.x.strides[2] == 1 &&
          desc.y.strides[2] == 1;
@@ -217,8 +221,9 @@ ExpectedCpuOp prepareOp(const ConvDesc &asked, const CpuConstant &constant,
     return op;
   switch (desc.kind) {
   case ConvKind::Forward:
-    return isPlainDepthwiseConv(desc) ? preparePlainDepthwiseConv(desc)
-                                      : preparePlainConv(desc);
+    return isPlainDepthwiseConv(desc) || isFilter(desc)
+               ? preparePlainDepthwiseConv(desc)
+               : preparePlainConv(desc);
   case ConvKind::Transposed:
     return preparePlainConvTransposed(desc);
   case ConvKind::WeightGradient:
