@@ -83,6 +83,11 @@ public:
     if (isBeyondAll(epilogue))
       return false;
     Operation *product = epilogue.product;
+    // oneDNN adds a bias to a transposed convolution's f32 one by one, which
+    // takes longer than the convolution; a kernel behind it takes it along.
+    if (isa<ConvTransposeOp>(product) &&
+        elementType(product->getResult(0)).isF32())
+      return false;
     if (isWide(epilogue))
       return isa<LinearOp>(product) && !epilogue.activation &&
              !epilogue.residual && !epilogue.last &&

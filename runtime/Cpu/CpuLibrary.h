@@ -89,8 +89,15 @@ inline bool isDepthwise(const ConvDesc &desc) {
 /// Whether our own kernel is for it: f32 of which channels lie together, or
 /// places of signals.
 bool isPlainDepthwiseConv(const ConvDesc &desc);
-/// `desc` is one.
+/// Whether that kernel is for it as for a signal of one channel, which is
+/// filtered.
+bool isFilter(const ConvDesc &desc);
+/// `desc` is one of these.
 ExpectedCpuOp preparePlainDepthwiseConv(const ConvDesc &desc);
+
+/// A transposed convolution of f32 to few channels, whose windows lie side by
+/// side. A null pointer: it is another.
+ExpectedCpuOp prepareSpreadConvTransposed(const ConvDesc &desc);
 
 /// These are our own, for any element type.
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc);

@@ -4,6 +4,7 @@
 #include "DnnlOp.h"
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace ax::rt {
 
@@ -184,18 +185,44 @@ ExpectedCpuOp prepareWeightGradient(const Descs &plain,
   return op;
 }
 
+llvm::StringRef nameOf(const DnnlPrimitiveDesc &primitive) {
+  const char *info = nullptr;
+  dnnl_primitive_desc_query(primitive.get(), dnnl_query_impl_info_str, 0,
+                            &info);
+  return info ? info : "";
+}
+
+/// Whether some output's window lies between, before or behind all places of x.
+bool hasBlindWindows(const ConvDesc &desc) {
+  for (size_t d = 0; d < desc.strides.size(); ++d)
+    for (int64_t o = 0; o < desc.y.sizes[d + 2]; ++o) {
+      int64_t first = o * desc.strides[d] - desc.padsLow[d];
+      // The first tap that is not before x.
+      int64_t tap =
+          first < 0 ? llvm::divideCeil(-first, desc.dilations[d]) : int64_t(0);
+      if (tap >= desc.w.sizes[d + 2] ||
+          first + tap * desc.dilations[d] >= desc.x.sizes[d + 2])
+        return true;
+    }
+  return false;
+}
+
+/// Whether the primitive runs into memory that is not there: oneDNN 2.6 forgets
+/// the constants of activations for windows that see nothing but padding.
+bool isUnsafe(const ConvDesc &desc, const DnnlPrimitiveDesc &primitive) {
+  return desc.kind == ConvKind::Forward &&
+         nameOf(primitive).starts_with("brg") && hasBlindWindows(desc);
+}
+
 /// Whether our own kernel does a convolution of each channel by itself faster:
 /// where a primitive gathers what the windows of a signal see and multiplies
 /// it, per channel, or, as of windows whose places are far apart, fills each of
 /// many channels up to a block.
 bool isSlowDepthwise(const ConvDesc &desc, const DnnlPrimitiveDesc &primitive) {
   constexpr int64_t manyChannels = 48;
-  const char *info = nullptr;
-  dnnl_primitive_desc_query(primitive.get(), dnnl_query_impl_info_str, 0,
-                            &info);
-  if (!info || !isPlainDepthwiseConv(desc))
+  if (!isPlainDepthwiseConv(desc))
     return false;
-  llvm::StringRef name(info);
+  llvm::StringRef name = nameOf(primitive);
   return (desc.strides.size() == 1 && name.contains(":gemm:")) ||
          (desc.groups >= manyChannels && name.starts_with("jit:"));
 }
@@ -221,7 +248,8 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &asked,
                                desc.activationLast);
   DnnlPrimitiveDesc primitive =
       makePrimitive(desc, wantedFormats(desc, plain), attr.get());
-  if (!primitive || isSlowDepthwise(asked, primitive))
+  if (!primitive || isUnsafe(desc, primitive) ||
+      isSlowDepthwise(asked, primitive))
     return nullptr;
   if (desc.kind == ConvKind::WeightGradient)
     return prepareWeightGradient(plain, primitive);

@@ -3,7 +3,8 @@
 //
 // Sums are made for elements of x that lie together: of several channels at one
 // place, or of one channel of a signal at places that see as many elements of
-// x.
+// x. Where places are a stride apart, what one tap sees is brought together
+// with what others do that are so far from it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +24,17 @@ namespace {
 
 /// Sums made at a time.
 constexpr int64_t blockSums = 512;
+/// Places of a line that a thread does at a time.
+constexpr int64_t linePlaces = 8 * blockSums;
+/// Taps of a window whose places are a stride apart.
+constexpr int64_t mostTaps = 1024;
 
 class PlainDepthwiseConv : public CpuOp {
 public:
   explicit PlainDepthwiseConv(ConvDesc descIn)
       : desc(std::move(descIn)), channels(desc.y.sizes[1]),
         places(volume(desc.y)), taps(volume(desc.w)),
-        isAlongChannels(desc.x.strides[1] == 1) {
+        isAlongChannels(desc.x.strides[1] == 1 && channels > 1) {
     workspaceBytes = static_cast<int64_t>(sizeof(float)) * channels * taps;
   }
 
@@ -50,13 +55,15 @@ public:
       for (int64_t t = 0; t < taps; ++t)
         weights[isAlongChannels ? t * channels + c : c * taps + t] =
             w[c * desc.w.strides[0] + offsetOf(desc.w, t)];
-    int64_t lines = isAlongChannels ? places : channels;
+    int64_t parts = llvm::divideCeil(places, linePlaces);
+    int64_t lines = isAlongChannels ? places : channels * parts;
     parallelFor(desc.y.sizes[0] * lines, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         if (isAlongChannels)
           runPlace(operands, i / lines, i % lines);
         else
-          runChannel(operands, i / lines, i % lines);
+          runChannel(operands, i / lines, i % lines / parts,
+                     i % parts * linePlaces);
     });
     return llvm::Error::success();
   }
@@ -151,28 +158,48 @@ private:
     }
   }
 
-  void runChannel(const Operands &operands, int64_t batch,
-                  int64_t channel) const {
+  /// Of a part of its places, from `from` on.
+  void runChannel(const Operands &operands, int64_t batch, int64_t channel,
+                  int64_t from) const {
     const float *x =
         operands.x + batch * desc.x.strides[0] + channel * desc.x.strides[1];
     float first = operands.bias ? operands.bias[channel] : 0;
-    int64_t dilation = desc.dilations[0];
     float sums[blockSums];
-    for (int64_t place = 0, next; place < places; place = next) {
+    int64_t last = std::min(places, from + linePlaces);
+    for (int64_t place = from, next; place < last; place = next) {
       auto [begin, end] = tapsInside(0, place);
-      next = std::min(places, place + blockSums);
+      next = std::min(last, place + blockSums);
       // What the last place sees tells whether all see as much: both ends only
       // fall.
       while (tapsInside(0, next - 1) != std::pair(begin, end))
         next = place + llvm::divideCeil(next - place, 2);
       std::fill_n(sums, next - place, first);
       if (begin < end)
-        vectorKernels().addTaps(x + firstSeen(0, place) + begin * dilation,
-                                dilation,
-                                operands.weights + channel * taps + begin,
-                                end - begin, sums, next - place);
+        addTaps(x + firstSeen(0, place) + begin * desc.dilations[0],
+                operands.weights + channel * taps + begin, end - begin, sums,
+                next - place);
       store(operands, batch, channel, place * desc.y.strides[2],
             desc.y.strides[2], sums, next - place);
+    }
+  }
+
+  /// Adds `count` taps to sums of places, of which the first sees `x` with the
+  /// first of them.
+  void addTaps(const float *x, const float *weights, int64_t count, float *sums,
+               int64_t places) const {
+    const VectorKernels &kernels = vectorKernels();
+    int64_t stride = desc.strides[0];
+    if (stride == 1)
+      return kernels.addTaps(x, desc.dilations[0], weights, count, sums,
+                             places);
+    float seen[blockSums + mostTaps], some[mostTaps];
+    for (int64_t tap = 0; tap < std::min(stride, count); ++tap) {
+      int64_t taps = llvm::divideCeil(count - tap, stride);
+      for (int64_t i = 0; i < taps; ++i)
+        some[i] = weights[tap + i * stride];
+      for (int64_t i = 0; i < places + taps - 1; ++i)
+        seen[i] = x[tap + i * stride];
+      kernels.addTaps(seen, 1, some, taps, sums, places);
     }
   }
 
@@ -201,6 +228,15 @@ private:
 };
 
 } // namespace
+
+bool isFilter(const ConvDesc &desc) {
+  return desc.kind == ConvKind::Forward && desc.x.dtype == DType::F32 &&
+         desc.y.dtype == DType::F32 && desc.x.sizes[1] == 1 &&
+         desc.y.sizes[1] == 1 && desc.strides.size() == 1 &&
+         desc.x.strides[2] == 1 &&
+         (desc.strides[0] == 1 ||
+          (desc.dilations[0] == 1 && desc.w.sizes[2] <= mostTaps));
+}
 
 bool isPlainDepthwiseConv(const ConvDesc &desc) {
   return desc.kind == ConvKind::Forward && desc.x.dtype == DType::F32 &&

@@ -80,12 +80,25 @@ int64_t lineBytesOf(const ConvDesc &desc) {
          static_cast<int64_t>(sizeof(float));
 }
 
-/// Whether our own kernels convolve faster, without 512-bit vectors. oneDNN's
+/// Whether it is a transposed convolution of so many channels and places that
+/// oneDNN's reach half of a processor's speed with 512-bit vectors, too.
+bool isDeepTransposed(const ConvDesc &desc) {
+  constexpr int64_t manyChannels = 512, manyPlaces = 128;
+  int64_t inputs = desc.x.sizes[1];
+  return desc.kind == ConvKind::Transposed && desc.constantW &&
+         inputs / desc.groups >= manyChannels &&
+         desc.y.sizes[1] / desc.groups >= 16 &&
+         desc.x.numElements() >= manyPlaces * inputs;
+}
+
+/// Whether our own kernels convolve faster. Without 512-bit vectors oneDNN's
 /// are the best for windows of one place, and for few channels in lines that
 /// stay in the first-level cache with their windows' weights; they make dilated
 /// and transposed ones, and groups of few channels, at a third of the speed.
 bool prefersPackedConv(const ConvDesc &desc) {
-  if (hasWideVectors() || desc.kind == ConvKind::WeightGradient)
+  if (hasWideVectors())
+    return isDeepTransposed(desc);
+  if (desc.kind == ConvKind::WeightGradient)
     return false;
   int64_t places = 1;
   bool isDilated = false;
@@ -155,14 +168,43 @@ bool prefersPlain(const ConvDesc &desc) {
   if (desc.kind == ConvKind::Transposed)
     return desc.groups == 1 && desc.y.sizes[1] <= 4 &&
            llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; });
+  // With windows further apart sums along a window are as fast.
+  constexpr int64_t mostStride = 16;
+  if (isFilter(desc))
+    return desc.strides[0] <= mostStride;
   return isPlainDepthwiseConv(desc) && desc.strides.size() == 1 &&
          desc.strides[0] == 1 && desc.x.strides[2] == 1 &&
          desc.y.strides[2] == 1;
 }
 
-ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant,
+/// `desc` without spatial dimensions of a single place, in x, w and y: kernels
+/// go along the last dimension, which so has places to go along, as of signals
+/// that are images of width 1.
+ConvDesc withoutSinglePlaces(ConvDesc desc) {
+  for (size_t d = desc.strides.size(); d-- > 0 && desc.strides.size() > 1;) {
+    auto at = static_cast<ptrdiff_t>(d);
+    TensorDesc *const views[] = {&desc.x, &desc.w, &desc.y};
+    if (desc.padsLow[d] != 0 || llvm::any_of(views, [&](TensorDesc *v) {
+          return v->sizes[d + 2] != 1;
+        }))
+      continue;
+    for (TensorDesc *view : views) {
+      view->sizes.erase(view->sizes.begin() + 2 + at);
+      view->strides.erase(view->strides.begin() + 2 + at);
+    }
+    for (std::vector<int64_t> *values :
+         {&desc.strides, &desc.dilations, &desc.padsLow, &desc.padsHigh})
+      values->erase(values->begin() + at);
+  }
+  return desc;
+}
+
+ExpectedCpuOp prepareOp(const ConvDesc &asked, const CpuConstant &constant,
                         PackedWeights &packed) {
-  ExpectedCpuOp op = nullptr;
+  ConvDesc desc = withoutSinglePlaces(asked);
+  ExpectedCpuOp op = prepareSpreadConvTransposed(desc);
+  if (!op || *op)
+    return op;
   if (prefersPackedConv(desc))
     op = preparePackedConv(desc, constant, packed);
   else if (prefersPackedGradient(desc))
@@ -179,8 +221,9 @@ ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant,
     return op;
   switch (desc.kind) {
   case ConvKind::Forward:
-    return isPlainDepthwiseConv(desc) ? preparePlainDepthwiseConv(desc)
-                                      : preparePlainConv(desc);
+    return isPlainDepthwiseConv(desc) || isFilter(desc)
+               ? preparePlainDepthwiseConv(desc)
+               : preparePlainConv(desc);
   case ConvKind::Transposed:
     return preparePlainConvTransposed(desc);
   case ConvKind::WeightGradient:

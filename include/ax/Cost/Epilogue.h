@@ -51,7 +51,7 @@ public:
 /// Returns that of device `cpu`: behind Linears and convolutions that give the
 /// type of their factors a bias, an activation and then a residual, behind
 /// convolutions also the activation of the sum with the residual instead;
-/// behind transposed ones a bias.
+/// behind transposed ones, but of f32, a bias.
 const Library &cpuLibrary();
 
 /// Returns that of GPUs, which is cuBLASLt: behind Linears that give the type
