@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-from cases import run, scratch, tool
+from cases import Failed, run, scratch, tool
 
 ROWS, TERMS, COLUMNS = 6, 64, 32
 IMAGE, FILTERS = (2, 8, 7, 6), 16
@@ -121,6 +121,11 @@ def convDequantized(p, weights, kind, activations):
     p.node("Relu", ["c"], ["y"])
 
 
+def multipliesIntegers():
+    with open("/proc/cpuinfo") as lines:
+        return any("avx512_vnni" in line for line in lines)
+
+
 def agrees(product, weights, fill, *form):
     fill(product, weights, *form)
     with scratch() as folder:
@@ -139,6 +144,11 @@ def agrees(product, weights, fill, *form):
             run(tool("axrun"), f"{folder}/plan.mlir", "--inputs",
                 f"{folder}/x.npz", "--expect", f"{folder}/y.npz",
                 "--rtol=1e-5", "--atol=1e-4")
+            commands = run(tool("axrun"), f"{folder}/plan.mlir",
+                           "--list-commands").stdout
+            hasFloats = "odd" in form and fill is convDequantized
+            if multipliesIntegers() and "i8" not in commands and not hasFloats:
+                raise Failed(f"{layout}: no product of integers:\n{commands}")
 
 
 def cases(every):

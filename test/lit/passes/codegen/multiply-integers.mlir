@@ -1,7 +1,7 @@
 // RUN: axopt-opt %s --axl-multiply-integers --split-input-file | FileCheck %s
 
-// A zero point of the rows' numbers takes the sums of columns off; scales are one
-// factor.
+// A zero point of the rows' numbers takes the sums of columns off; scales are
+// multiplied with one after another.
 // CHECK-LABEL: axl.stage @linear
 // CHECK-SAME: (%[[X:.*]]: tensor<2x16x32xui8>, %[[W:.*]]: tensor<32x48xi8>, %[[SX:.*]]: tensor<f32>, %[[SW:.*]]: tensor<48xf32>)
 // CHECK: %[[D:.*]] = ax.dot %[[X]], %[[W]] batch [] x [] contract [2] x [0] : tensor<2x16x32xui8>, tensor<32x48xi8> -> tensor<2x16x48xi32>
@@ -10,10 +10,10 @@
 // CHECK: %[[C:.*]] = ax.reshape %[[S]] : tensor<48xi32> -> tensor<1x1x48xi32>
 // CHECK: %[[Z:.*]] = ax.binary mul %[[C]], %{{.*}} : tensor<1x1x48xi32>, tensor<i32>
 // CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[Z]]
-// CHECK: %[[B:.*]] = ax.reshape %[[SW]] : tensor<48xf32> -> tensor<1x1x48xf32>
-// CHECK: %[[A:.*]] = ax.binary mul %[[SX]], %[[B]]
 // CHECK: %[[F:.*]] = ax.cast %[[Y]] : tensor<2x16x48xi32> -> tensor<2x16x48xf32>
-// CHECK: %[[R:.*]] = ax.binary mul %[[F]], %[[A]]
+// CHECK: %[[A:.*]] = ax.binary mul %[[F]], %[[SX]]
+// CHECK: %[[B:.*]] = ax.reshape %[[SW]] : tensor<48xf32> -> tensor<1x1x48xf32>
+// CHECK: %[[R:.*]] = ax.binary mul %[[A]], %[[B]]
 // CHECK: axl.yield %[[R]]
 axl.stage @linear(%x: tensor<2x16x32xui8>, %w: tensor<32x48xi8>, %sx: tensor<f32>, %sw: tensor<48xf32>) {
   %z = ax.constant dense<7> : tensor<i32> -> tensor<i32>
@@ -88,10 +88,10 @@ axl.stage @batch(%q: tensor<4x16x32xi8>, %k: tensor<48x4x32xi8>, %zq: tensor<16x
 // CHECK: %[[C:.*]] = ax.reshape %[[S]] : tensor<16xi32> -> tensor<1x16x1x1xi32>
 // CHECK: %[[M:.*]] = ax.binary mul %[[C]], %{{.*}}
 // CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[M]]
-// CHECK: %[[B:.*]] = ax.reshape %[[SW]] : tensor<16x1x1x1xf32> -> tensor<1x16x1x1xf32>
-// CHECK: %[[A:.*]] = ax.binary mul %[[SX]], %[[B]]
 // CHECK: %[[F:.*]] = ax.cast %[[Y]] : tensor<2x16x8x8xi32> -> tensor<2x16x8x8xf32>
-// CHECK: ax.binary mul %[[F]], %[[A]]
+// CHECK: %[[A:.*]] = ax.binary mul %[[F]], %[[SX]]
+// CHECK: %[[B:.*]] = ax.reshape %[[SW]] : tensor<16x1x1x1xf32> -> tensor<1x16x1x1xf32>
+// CHECK: ax.binary mul %[[A]], %[[B]]
 axl.stage @conv(%x: tensor<2x3x8x8xui8>, %w: tensor<16x3x3x3xi8>, %sx: tensor<f32>, %sw: tensor<16x1x1x1xf32>) {
   %z = ax.constant dense<7> : tensor<i32> -> tensor<i32>
   %0 = ax.cast %x : tensor<2x3x8x8xui8> -> tensor<2x3x8x8xi32>
@@ -128,8 +128,26 @@ axl.stage @padding(%x: tensor<1x4x5x5xi8>, %w: tensor<4x1x3x3xui8>) {
 
 // -----
 
+// What is summed over may be in any order. Folded constants have eight bits, too.
+// CHECK-LABEL: axl.stage @orders
+// CHECK: %[[C:.*]] = ax.constant dense<{{.*}}> : tensor<3x8x2xi8> -> tensor<3x8x2xi8>
+// CHECK: %[[D:.*]] = ax.dot %{{.*}}, %[[C]] batch [] x [] contract [2, 1] x [1, 0] : tensor<4x3x8xui8>, tensor<3x8x2xi8> -> tensor<4x2xi32>
+// CHECK: ax.reduce sum %{{.*}} dims [0, 1] : tensor<3x8x2xi32> -> tensor<2xi32>
+axl.stage @orders(%x: tensor<4x3x8xui8>) {
+  %z = ax.constant dense<7> : tensor<i32> -> tensor<i32>
+  %w = ax.constant dense<"0x00004040000080BF0000FE420000803F0000FEC20000803F000080400000A040000000410000803F00000000000000000000803F000000400000404000008040000040400000803F0000803F0000803F0000803F0000803F0000803F0000803F00004040000080BF000000C30000803F0000FE420000803F000080400000A040000000410000803F00000000000000000000803F000000400000404000008040000040400000803F0000803F0000803F0000803F0000803F0000803F0000803F"> : tensor<3x8x2xf32> -> tensor<3x8x2xf32>
+  %0 = ax.cast %x : tensor<4x3x8xui8> -> tensor<4x3x8xi32>
+  %1 = ax.binary sub %0, %z : tensor<4x3x8xi32>, tensor<i32> -> tensor<4x3x8xi32>
+  %2 = ax.cast %1 : tensor<4x3x8xi32> -> tensor<4x3x8xf32>
+  %3 = ax.dot %2, %w batch [] x [] contract [2, 1] x [1, 0] : tensor<4x3x8xf32>, tensor<3x8x2xf32> -> tensor<4x2xf32>
+  axl.yield %3 : tensor<4x2xf32>
+}
+
+// -----
+
 // What is summed over has one zero point only, a difference is of what was
-// widened, and sums of f32 are in the range of i32. Otherwise products stay.
+// widened, and sums of f32 are in the range of i32: zero points, too, have eight
+// bits, and terms are not too many. Nor are they few. Otherwise products stay.
 // CHECK-LABEL: axl.stage @others
 // CHECK-NOT: i8> -> tensor<16x48xi32>
 // CHECK: axl.yield
@@ -143,7 +161,16 @@ axl.stage @others(%x: tensor<16x32xi8>, %w: tensor<32x48xi8>, %z: tensor<32xi32>
   %6 = ax.cast %l : tensor<16x40000xi8> -> tensor<16x40000xf32>
   %7 = ax.cast %m : tensor<40000x48xi8> -> tensor<40000x48xf32>
   %8 = ax.linear %6, %7 : tensor<16x40000xf32>, tensor<40000x48xf32> -> tensor<16x48xf32>
-  axl.yield %3, %5, %8 : tensor<16x48xi32>, tensor<16x48xi32>, tensor<16x48xf32>
+  %9 = ax.binary sub %0, %n : tensor<16x32xi32>, tensor<i32> -> tensor<16x32xi32>
+  %10 = ax.cast %9 : tensor<16x32xi32> -> tensor<16x32xf32>
+  %11 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xf32>
+  %12 = ax.linear %10, %11 : tensor<16x32xf32>, tensor<32x48xf32> -> tensor<16x48xf32>
+  %13 = ax.slice %x starts [0, 0] steps [1, 1] : tensor<16x32xi8> -> tensor<16x8xi8>
+  %14 = ax.cast %13 : tensor<16x8xi8> -> tensor<16x8xf32>
+  %15 = ax.slice %w starts [0, 0] steps [1, 1] : tensor<32x48xi8> -> tensor<8x48xi8>
+  %16 = ax.cast %15 : tensor<8x48xi8> -> tensor<8x48xf32>
+  %17 = ax.linear %14, %16 : tensor<16x8xf32>, tensor<8x48xf32> -> tensor<16x48xf32>
+  axl.yield %3, %5, %8, %12, %17 : tensor<16x48xi32>, tensor<16x48xi32>, tensor<16x48xf32>, tensor<16x48xf32>, tensor<16x48xf32>
 }
 
 // -----

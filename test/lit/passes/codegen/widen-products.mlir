@@ -16,6 +16,14 @@
 // CHECK: %[[S:.*]] = ax.dot {{.*}} : tensor<2x5xf32>, tensor<5x3xf32> -> tensor<2x3xf32>
 // CHECK: %[[D:.*]] = ax.conv_weight_gradient {{.*}} -> tensor<2x1x2x2xf32>
 // CHECK: axl.yield %{{.*}}, %{{.*}}, %[[D]], %{{.*}}, %{{.*}}, %[[S]]
+// What is done along with a product is not rounded before.
+// CHECK-LABEL: axl.stage @along
+// CHECK: %[[B:.*]] = ax.cast %arg2 : tensor<3xf16> -> tensor<3xf32>
+// CHECK: %[[L:.*]] = axl.library(%{{.*}}, %{{.*}}, %[[B]]) {
+// CHECK: ax.linear {{.*}} : tensor<2x5xf32>, tensor<5x3xf32> -> tensor<2x3xf32>
+// CHECK: ax.binary add {{.*}} : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+// CHECK: } : (tensor<2x5xf32>, tensor<5x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT: ax.cast %[[L]] : tensor<2x3xf32> -> tensor<2x3xf16>
 // CHECK-LABEL: axl.stage @others
 // CHECK-NOT: ax.cast
 axl.stage @slow(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %h: tensor<1x2x5x5xf16>, %v: tensor<2x1x2x2xf16>, %u: tensor<2x2x2x2xf16>, %p: tensor<2x5xf16>, %q: tensor<5x3xf16>) {
@@ -26,6 +34,15 @@ axl.stage @slow(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %h: tensor<1
   %5 = ax.dot %p, %q batch [] x [] contract [1] x [0] : tensor<2x5xf16>, tensor<5x3xf16> -> tensor<2x3xf32>
   %2 = ax.conv_weight_gradient %x, %0 kernel [2, 2] strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] {groups = 2 : i64} : tensor<1x2x5x5xbf16>, tensor<1x2x3x3xbf16> -> tensor<2x1x2x2xf32>
   axl.yield %0, %1, %2, %3, %4, %5 : tensor<1x2x3x3xbf16>, tensor<1x2x4x4xf16>, tensor<2x1x2x2xf32>, tensor<1x2x3x3xf16>, tensor<2x3xf16>, tensor<2x3xf32>
+}
+axl.stage @along(%x: tensor<2x5xf16>, %w: tensor<5x3xf16>, %b: tensor<3xf16>) {
+  %0 = axl.library(%x, %w, %b) {
+  ^bb0(%p: tensor<2x5xf16>, %q: tensor<5x3xf16>, %r: tensor<3xf16>):
+    %1 = ax.linear %p, %q : tensor<2x5xf16>, tensor<5x3xf16> -> tensor<2x3xf16>
+    %2 = ax.binary add %1, %r : tensor<2x3xf16>, tensor<3xf16> -> tensor<2x3xf16>
+    axl.yield %2 : tensor<2x3xf16>
+  } : (tensor<2x5xf16>, tensor<5x3xf16>, tensor<3xf16>) -> tensor<2x3xf16>
+  axl.yield %0 : tensor<2x3xf16>
 }
 axl.stage @others(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %v: tensor<2x2x2x2xbf16>, %f: tensor<1x2x5x5xf32>, %g: tensor<2x1x2x2xf32>) {
   %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {groups = 2 : i64} : tensor<1x2x5x5xbf16>, tensor<2x1x2x2xbf16> -> tensor<1x2x4x4xbf16>
