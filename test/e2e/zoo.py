@@ -31,8 +31,10 @@ def agrees(name):
         np.savez(f"{folder}/y.npz", **dict(zip(names, session.run(None, feeds))))
         for layout in "--tp=1", "--tp=2":
             run(tool("axopt"), model, layout, "-o", plan)
+            # onnxruntime rounds no products of f16.
+            rounded = ["--atol=1e-3"] if name.startswith("half") else []
             run(tool("axrun"), plan, "--inputs", f"{folder}/x.npz", "--expect",
-                f"{folder}/y.npz")
+                f"{folder}/y.npz", *rounded)
 
 
 def cases(every):

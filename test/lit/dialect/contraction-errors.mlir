@@ -145,6 +145,14 @@
 
 // -----
 
+%x = ax.iota dim 0 : tensor<1x4x9xi32>
+%w = ax.iota dim 0 : tensor<6x4x3xi32>
+// expected-error @+2 {{x has floats, or integers of eight bits, got 'tensor<1x4x9xi32>'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.conv %x, %w strides [1] pads [0, 0] dilations [1] : tensor<1x4x9xi32>, tensor<6x4x3xi32> -> tensor<1x6x7xi32>
+
+// -----
+
 %x = ax.iota dim 0 : tensor<1x4x9xf32>
 %w = ax.iota dim 0 : tensor<6x4xf32>
 // expected-error @+2 {{needs x and w of the same rank >= 3, got 'tensor<1x4x9xf32>' and 'tensor<6x4xf32>'}}
