@@ -153,7 +153,7 @@ struct MultiplyIntegersPass
     TensorBuilder t(product->getLoc(), builder);
     Value x = numbersOf(factors[0], builder),
           w = numbersOf(factors[1], builder);
-    int64_t shift = elementType(w).isUnsignedInteger() ? middleOfUnsigned : 0;
+    int32_t shift = elementType(w).isUnsignedInteger() ? middleOfUnsigned : 0;
     if (shift != 0)
       w = t.cast(
           t.add(t.cast(w, builder.getI32Type()), -static_cast<double>(shift)),

@@ -188,13 +188,39 @@ std::optional<int64_t> ax::integerOf(Value value) {
   return constant.getValue().getSplatValue<APInt>().getSExtValue();
 }
 
+/// What a parameter is a view of.
+static Value originOf(Value value) {
+  while (
+      isa_and_present<ReshapeOp, BroadcastOp, SliceOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// Whether a zero point is one of numbers of eight bits, and of `type`, if that
+/// is given.
+static bool isInteger8Zero(Value zero, Type type = {}) {
+  zero = originOf(zero);
+  if (CastOp widened = wideningOf(zero, isInteger8))
+    return !type || elementType(widened.getOperand()) == type;
+  std::optional<int64_t> number = integerOf(zero);
+  if (!number)
+    return !type && isConstantOfInteger8(zero);
+  bool isSigned = *number >= -128 && *number <= 127;
+  bool isUnsigned = *number >= 0 && *number <= 255;
+  return type ? (type.isUnsignedInteger() ? isUnsigned : isSigned)
+              : isSigned || isUnsigned;
+}
+
 /// Whether a convolution of such factors is one of their numbers, to which what
 /// is around an image, too, is a zero point.
 static bool areOfConvolution(const ScaledFactor &x, const ScaledFactor &w,
                              ConvOp conv) {
   bool isCut =
       llvm::any_of(conv.getPads(), [](int64_t pad) { return pad < 0; });
-  if (x.zero.dim || x.scale.dim || (x.zero.value && isCut) ||
+  bool mayPad =
+      !x.zero.value ||
+      (!isCut && isInteger8Zero(x.zero.value, elementType(x.numbers)));
+  if (x.zero.dim || x.scale.dim || !mayPad ||
       (w.scale.dim && *w.scale.dim != 0))
     return false;
   if (!isOfUnsigned(w))
@@ -211,24 +237,6 @@ static bool isSummed(Operation *product, unsigned factor, int64_t dim) {
     return llvm::is_contained(
         factor == 0 ? dot.getLhsContract() : dot.getRhsContract(), dim);
   return dim != 0;
-}
-
-/// What a parameter is a view of.
-static Value originOf(Value value) {
-  while (
-      isa_and_present<ReshapeOp, BroadcastOp, SliceOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  return value;
-}
-
-/// Whether a zero point is one of numbers of eight bits.
-static bool isInteger8Zero(Value zero) {
-  zero = originOf(zero);
-  if (CastOp widened = wideningOf(zero, isInteger8))
-    return true;
-  std::optional<int64_t> number = integerOf(zero);
-  return number ? *number >= -128 && *number <= 255
-                : isConstantOfInteger8(zero);
 }
 
 bool ax::isProductOfFloat8(Operation *op) {
