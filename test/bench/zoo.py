@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Networks of many kinds: axrun beside its peers, one thread each, in turns.
 
-usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S] [--bf16]
+usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S] [--bf16] [--packages]
 
 Each engine is a process that keeps the network; in each round each runs it for
 some time, and its least time counts. The ratio, axrun's time to the fastest
 peer's, is the median of the rounds'. All outputs must agree with onnxruntime's.
 With --bf16 products are of bf16 where an engine has that, which onnxruntime has not.
 Of networks whose outputs in bf16 are too far off, axrun's and a peer's, there is no
-ratio.
+ratio. With --packages the networks are those that packages of PyPI bring.
 """
 import argparse
 import statistics
@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from bench import PEERS, capture
+import zoo_packages
 from zoo_networks import NETWORKS
 
 HERE = Path(__file__).parent
@@ -55,7 +56,7 @@ def difference(outputs, expected):
 
 def measure(options, name, folder):
     model, plan = folder / "model.onnx", folder / "plan.mlir"
-    network = NETWORKS[name](False)
+    network = (NETWORKS | zoo_packages.NETWORKS)[name](False)
     network.save(model)
     np.savez(folder / "feeds.npz", **network.feeds())
     precision = "bf16" if options.bf16 else "fp32"
@@ -90,16 +91,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--packages", action="store_true")
     options = parser.parse_intermixed_args()
     options.bin = options.build / "bin"
-    unknown = set(options.networks) - set(NETWORKS)
+    networks = zoo_packages.NETWORKS if options.packages else NETWORKS
+    unknown = set(options.networks) - set(networks)
     if unknown:
         parser.error(f"no network is called {', '.join(sorted(unknown))}; there "
-                     f"are {', '.join(NETWORKS)}")
+                     f"are {', '.join(networks)}")
     print("| network |", " | ".join(f"{peer} ms" for peer in PEERS),
           "| axrun ms | axrun / faster peer |\n|---|---|---|---|---|")
     ratios = {}
-    for name in options.networks or NETWORKS:
+    for name in options.networks or networks:
         with tempfile.TemporaryDirectory() as folder:
             times, ratios[name] = measure(options, name, Path(folder))
         print(f"| {name} |", " | ".join(f"{times[e]:.2f}" for e in times),

@@ -234,3 +234,70 @@ ax.plan @training version 1 {
     ax.return %s : tensor<4xbf16>
   }
 }
+
+// -----
+
+// A table that takes many instructions for each element is prepared up to 8 MiB,
+// one that is added up alone is not.
+
+// CHECK-LABEL: ax.plan @costly version 2
+// CHECK: ax.state @w.prepared : tensor<1024x1024xf32> stages [0] {prepared}
+// CHECK-NOT: {prepared}
+// CHECK: ax.program @main
+// CHECK-NOT: ax.unary sin
+// CHECK: ax.binary sub
+// CHECK: ax.program @prepare() {
+// CHECK: ax.unary sin
+ax.plan @costly version 1 {
+  ax.mesh [pipe = 1] in time [micro = 1]
+  ax.state @w : tensor<1024xf32> stages [0] from "f" offset 0 length 4096
+  ax.state @v : tensor<1024xf32> stages [0] from "f" offset 0 length 4096
+  ax.program @main(%x: tensor<1024x1024xf32>) -> (tensor<1024x1024xf32>, tensor<1024x1024xf32>) {
+    %s:2 = ax.stage @stage0 on 0 (%a = %x : tensor<1024x1024xf32>)
+        -> (tensor<1024x1024xf32>, tensor<1024x1024xf32>) {
+      %w = ax.load @w : tensor<1024xf32>
+      %v = ax.load @v : tensor<1024xf32>
+      %r = ax.reshape %v : tensor<1024xf32> -> tensor<1024x1xf32>
+      %t = ax.binary add %w, %r : tensor<1024xf32>, tensor<1024x1xf32> -> tensor<1024x1024xf32>
+      %f = ax.unary sin %t : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+      %y = ax.binary mul %a, %f : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+      %u = ax.binary sub %r, %w : tensor<1024x1xf32>, tensor<1024xf32> -> tensor<1024x1024xf32>
+      %z = ax.binary mul %a, %u : tensor<1024x1024xf32>, tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+      ax.yield %y, %z : tensor<1024x1024xf32>, tensor<1024x1024xf32>
+    }
+    ax.return %s#0, %s#1 : tensor<1024x1024xf32>, tensor<1024x1024xf32>
+  }
+}
+
+// -----
+
+// Weights of products of integers stay integers, for a device that has these; not
+// where a scale differs along what is summed over, which none has.
+
+// CHECK-LABEL: ax.plan @integers version 2
+// CHECK: ax.state @s.prepared : tensor<1024x1024xf32> stages [0] {prepared}
+// CHECK-NOT: {prepared}
+// CHECK: ax.program @main
+// CHECK: ax.load @w : tensor<1024x1024xi8>
+ax.plan @integers version 1 {
+  ax.mesh [pipe = 1] in time [micro = 1]
+  ax.state @w : tensor<1024x1024xi8> stages [0] from "f" offset 0 length 1048576
+  ax.state @v : tensor<1024x1024xi8> stages [0] from "f" offset 0 length 1048576
+  ax.state @s : tensor<1024x1xf32> stages [0] from "f" offset 0 length 4096
+  ax.program @main(%x: tensor<2x1024xi8>) -> (tensor<2x1024xf32>, tensor<2x1024xf32>) {
+    %s:2 = ax.stage @stage0 on 0 (%a = %x : tensor<2x1024xi8>)
+        -> (tensor<2x1024xf32>, tensor<2x1024xf32>) {
+      %f = ax.cast %a : tensor<2x1024xi8> -> tensor<2x1024xf32>
+      %w = ax.load @w : tensor<1024x1024xi8>
+      %g = ax.cast %w : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
+      %y = ax.linear %f, %g : tensor<2x1024xf32>, tensor<1024x1024xf32> -> tensor<2x1024xf32>
+      %v = ax.load @v : tensor<1024x1024xi8>
+      %h = ax.cast %v : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
+      %k = ax.load @s : tensor<1024x1xf32>
+      %m = ax.binary mul %h, %k : tensor<1024x1024xf32>, tensor<1024x1xf32> -> tensor<1024x1024xf32>
+      %z = ax.linear %f, %m : tensor<2x1024xf32>, tensor<1024x1024xf32> -> tensor<2x1024xf32>
+      ax.yield %y, %z : tensor<2x1024xf32>, tensor<2x1024xf32>
+    }
+    ax.return %s#0, %s#1 : tensor<2x1024xf32>, tensor<2x1024xf32>
+  }
+}
