@@ -105,16 +105,26 @@ static double bytesCounted(Value result, Value source) {
                                        : byteSizeOf(result));
 }
 
+/// Whether others than `once` read it.
+static bool isLeft(Value result, const llvm::SetVector<Operation *> &once) {
+  return llvm::any_of(readersOf(result), [&](Operation *reader) {
+    return !once.contains(reader);
+  });
+}
+static bool isLeft(Operation *op, const llvm::SetVector<Operation *> &once) {
+  return llvm::any_of(op->getResults(),
+                      [&](Value result) { return isLeft(result, once); });
+}
+
 /// How much of its results stays, as others than `once` read it.
 static double bytesLeft(Operation *op, const llvm::SetVector<Operation *> &once,
-                        const llvm::SetVector<Value> &sources,
-                        bool mayWiden) {
+                        const llvm::SetVector<Value> &sources, bool mayWiden) {
+  assert(!sources.empty() && "a command has operands");
   Value largest = *llvm::max_element(
       sources, [](Value a, Value b) { return byteSizeOf(a) < byteSizeOf(b); });
   double bytes = 0;
   for (Value result : op->getResults())
-    if (llvm::any_of(readersOf(result),
-                     [&](Operation *reader) { return !once.contains(reader); }))
+    if (isLeft(result, once))
       bytes += mayWiden ? bytesCounted(result, largest)
                         : static_cast<double>(byteSizeOf(result));
   return bytes;
@@ -131,10 +141,10 @@ static bool removeLarge(llvm::SetVector<Operation *> &once, bool mayWiden) {
   llvm::DenseMap<Value, double> made;
   llvm::DenseMap<Operation *, llvm::SetVector<Value>> sources;
   for (Operation *op : once) {
+    if (!isLeft(op, once))
+      continue;
     llvm::SetVector<Value> all = sourcesOf(op, once);
     double left = bytesLeft(op, once, all, mayWiden);
-    if (left == 0)
-      continue;
     sources[op] = all;
     double bytes = 0;
     for (Value source : all)

@@ -11,10 +11,12 @@
 //   y = d sx sw
 //
 // where qx qw is a product that the processor does four times as fast as one of
-// f32. d is exact. Its library wants weights with a sign: those without, as zw,
-// are less by 128. In a model zw is 0 or 128 for the most part, and the sums
-// over weights are made once. A convolution is the same, if zw is that, of an
-// image around which there is zx.
+// f32. d is exact. Its library wants weights with a sign, so those without, as
+// zw, are less by 128; and numbers to multiply without one, so that those with,
+// as zx, are more by 128 (else oneDNN 2.6 does that, and takes off what it adds
+// in f32, which rounds). In a model zw is 0 or 128 for the most part, and the
+// sums over weights are made once. A convolution is the same, if zw is that, of
+// an image around which there is zx.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
@@ -122,6 +124,17 @@ struct MultiplyIntegersPass
                          PadMode::constant);
   }
 
+  /// `numbers` less `shift`, with a sign or not.
+  static Value shiftedNumbers(Value numbers, int32_t shift, bool isSigned,
+                              TensorBuilder &t) {
+    Type type = IntegerType::get(numbers.getContext(), 8,
+                                 isSigned ? IntegerType::Signless
+                                          : IntegerType::Unsigned);
+    return t.cast(
+        t.add(t.cast(numbers, t.b.getI32Type()), -static_cast<double>(shift)),
+        type);
+  }
+
   /// `x` and `w` are the numbers, which have signs in `w`.
   static Value convolve(ConvOp conv, Value x, Value w, Value zero,
                         TensorBuilder &t) {
@@ -153,20 +166,25 @@ struct MultiplyIntegersPass
     TensorBuilder t(product->getLoc(), builder);
     Value x = numbersOf(factors[0], builder),
           w = numbersOf(factors[1], builder);
-    int32_t shift = elementType(w).isUnsignedInteger() ? middleOfUnsigned : 0;
-    if (shift != 0)
-      w = t.cast(
-          t.add(t.cast(w, builder.getI32Type()), -static_cast<double>(shift)),
-          builder.getIntegerType(8));
-    auto zeroOf = [&](unsigned factor) {
-      const FactorParameter &zero = factors[factor].zero;
-      return zero.value ? alongResult(product, factor, zero, t) : Value();
+    auto isUnsigned = [](Value value) {
+      return elementType(value).isUnsignedInteger();
     };
-    Value zx = zeroOf(0);
+    int32_t shiftX = isUnsigned(x) ? 0 : -middleOfUnsigned,
+            shiftW = isUnsigned(w) ? middleOfUnsigned : 0;
+    if (shiftX != 0)
+      x = shiftedNumbers(x, shiftX, /*isSigned=*/false, t);
+    if (shiftW != 0)
+      w = shiftedNumbers(w, shiftW, /*isSigned=*/true, t);
+    auto zeroOf = [&](unsigned factor, int32_t shift) {
+      const FactorParameter &zero = factors[factor].zero;
+      Value along =
+          zero.value ? alongResult(product, factor, zero, t) : Value();
+      return shifted(along, shift, zero, t);
+    };
+    Value zx = zeroOf(0, shiftX);
     auto conv = dyn_cast<ConvOp>(product);
     Value y = conv ? convolve(conv, x, w, zx, t)
-                   : multiply(product, x, w, zx,
-                              shifted(zeroOf(1), shift, factors[1].zero, t), t);
+                   : multiply(product, x, w, zx, zeroOf(1, shiftW), t);
     product->getResult(0).replaceAllUsesWith(scaled(y, factors, product, t));
     product->erase();
   }
@@ -193,7 +211,8 @@ struct MultiplyIntegersPass
       return sums;
     Type wide = result.isF64() ? result : Type(t.b.getF32Type());
     Value y = t.cast(sums, wide);
-    // One after another: what both are together may be out of range.
+    // One after another: what both are together may be out of range, and more
+    // often than one of them times the sum.
     for (auto [i, factor] : llvm::enumerate(factors))
       if (factor.scale.value)
         y = t.mul(y, t.cast(alongResult(product, i, factor.scale, t), wide));

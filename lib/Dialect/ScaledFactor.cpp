@@ -217,9 +217,9 @@ static bool areOfConvolution(const ScaledFactor &x, const ScaledFactor &w,
                              ConvOp conv) {
   bool isCut =
       llvm::any_of(conv.getPads(), [](int64_t pad) { return pad < 0; });
-  bool mayPad =
-      !x.zero.value ||
-      (!isCut && isInteger8Zero(x.zero.value, elementType(x.numbers)));
+  bool hasZero =
+      !x.zero.value || isInteger8Zero(x.zero.value, elementType(x.numbers));
+  bool mayPad = hasZero && (!isCut || (isOfUnsigned(x) && !x.zero.value));
   if (x.zero.dim || x.scale.dim || !mayPad ||
       (w.scale.dim && *w.scale.dim != 0))
     return false;

@@ -48,8 +48,8 @@ std::optional<dnnl_data_type_t> dnnlType(DType dtype) {
 bool areDnnlIntegers(DType x, DType w, DType sum) {
   // Of what a processor has, users may take some away.
   constexpr int wanted = dnnl_cpu_isa_avx512_core_vnni;
-  return (x == DType::I8 || x == DType::U8) && w == DType::I8 &&
-         sum == DType::I32 && (dnnl_get_effective_cpu_isa() & wanted) == wanted;
+  return x == DType::U8 && w == DType::I8 && sum == DType::I32 &&
+         (dnnl_get_effective_cpu_isa() & wanted) == wanted;
 }
 
 /// Those of all memory that its primitives read and write.

@@ -46,8 +46,9 @@ dnnl_engine_t dnnlCpuEngine();
 /// not compute with.
 std::optional<dnnl_data_type_t> dnnlType(DType dtype);
 /// Whether it has exact sums of products of integers of eight bits, of these
-/// types: weights have a sign, and it uses instructions for them, without which
-/// sums of two saturate at 16 bits.
+/// types: weights have a sign, and what they are multiplied with has none, as
+/// oneDNN 2.6 takes off in f32 what it adds to numbers that have one; and it
+/// uses instructions for them, without which sums of two saturate at 16 bits.
 bool areDnnlIntegers(DType x, DType w, DType sum);
 /// False when the view cannot be described.
 bool makeDnnlDesc(const TensorDesc &view, dnnl_memory_desc_t &desc);

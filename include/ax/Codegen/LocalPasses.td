@@ -126,8 +126,8 @@ def MultiplyIntegers : Pass<"axl-multiply-integers"> {
     zero point, times a scale, each one number or one of each row or column of the
     result, becomes one of what was widened, in i32, less what zero points add to it,
     times the scales; likewise a convolution, whose image is padded with its zero
-    point. A second factor without a sign is less by 128. Sums are exact: products of
-    i32 have the bits that they had.
+    point. A first factor with a sign is more by 128, and a second one without is less
+    by that. Sums are exact: products of i32 have the bits that they had.
   }];
 }
 

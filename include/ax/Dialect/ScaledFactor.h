@@ -10,7 +10,7 @@
 namespace ax {
 
 /// By how much integers of eight bits without a sign are less with one.
-inline constexpr int64_t middleOfUnsigned = 128;
+inline constexpr int32_t middleOfUnsigned = 128;
 /// The number that all elements of a constant of integers are.
 std::optional<int64_t> integerOf(mlir::Value value);
 

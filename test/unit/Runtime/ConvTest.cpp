@@ -187,6 +187,27 @@ TEST(ConvTest, IntegersOfEightBits) {
         }
 }
 
+// In f32 such sums would be rounded.
+TEST(ConvTest, SumsOfManyIntegers) {
+  const Case c{{1, 512, 4, 5}, {16, 512, 3, 3}, {1, 1}, {1, 1},
+               {1, 1},         {1, 1},          1,      {}};
+  for (DType type : {DType::I8, DType::U8}) {
+    ConvDesc desc = makeDesc(c, type, ConvKind::Forward, true);
+    desc.w.dtype = DType::I8;
+    desc.y.dtype = DType::I32;
+    desc.constantW = true;
+    std::vector<ViewData> data = randomArguments(desc);
+    data[0].fill(type == DType::I8 ? -127 : 255);
+    data[1].fill(127);
+    runLibrary(desc, data, 1);
+    std::vector<double> sums = reference(desc, data);
+    size_t at = 0;
+    forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &index) {
+      EXPECT_EQ(data[2].get(index), sums[at++]);
+    });
+  }
+}
+
 TEST(ConvTest, ActivationsKeepNaN) {
   // Without padding, whose zeros would be multiplied by the poison or not.
   const Case c{{1, 4, 8, 7}, {6, 4, 3, 3}, {1, 1}, {1, 1},

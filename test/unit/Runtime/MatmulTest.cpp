@@ -210,7 +210,8 @@ TEST(MatmulTest, IntegersOfEightBits) {
 }
 
 TEST(MatmulTest, SumsOfIntegersDoNotSaturate) {
-  constexpr int64_t k = 64;
+  // In f32 such sums would be rounded.
+  constexpr int64_t k = 4097;
   for (auto [type, x] : {std::pair(DType::U8, 255.0), {DType::I8, -128.0}})
     for (double w : {-128.0, 127.0}) {
       MatmulDesc desc = makeDesc(DType::I32, {}, 5, k, 33);
@@ -220,9 +221,12 @@ TEST(MatmulTest, SumsOfIntegersDoNotSaturate) {
       std::vector<ViewData> data = randomArguments(desc);
       data[0].fill(x);
       data[1].fill(w);
+      for (int64_t row = 0; row < 5; ++row)
+        data[0].memory.setDouble(row * k, x - (x > 0 ? 1 : -1));
       runLibrary(desc, data, 1, /*constants=*/true);
       forEachIndex(desc.c.sizes, [&](std::vector<int64_t> index) {
-        EXPECT_EQ(data[2].get(index), k * x * w);
+        EXPECT_EQ(data[2].get(index),
+                  (k - 1) * x * w + (x - (x > 0 ? 1 : -1)) * w);
       });
     }
 }

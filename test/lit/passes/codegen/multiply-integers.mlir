@@ -29,14 +29,20 @@ axl.stage @linear(%x: tensor<2x16x32xui8>, %w: tensor<32x48xi8>, %sx: tensor<f32
 
 // -----
 
-// Weights without a sign are less by 128: a zero point of 128 is none then.
+// Weights without a sign are less by 128: a zero point of 128 is none then. What
+// they are multiplied with, with a sign, is more by 128.
 // CHECK-LABEL: axl.stage @unsigned
 // CHECK-SAME: (%[[X:.*]]: tensor<16x32xi8>, %[[W:.*]]: tensor<32x48xui8>)
+// CHECK: %[[A:.*]] = ax.constant dense<128> : tensor<i32>
+// CHECK: %[[B:.*]] = ax.binary add %{{.*}}, %[[A]] : tensor<16x32xi32>
+// CHECK: %[[U:.*]] = ax.cast %[[B]] : tensor<16x32xi32> -> tensor<16x32xui8>
 // CHECK: %[[I:.*]] = ax.cast %[[W]] : tensor<32x48xui8> -> tensor<32x48xi32>
 // CHECK: %[[L:.*]] = ax.binary add %[[I]], %{{.*}}
 // CHECK: %[[V:.*]] = ax.cast %[[L]] : tensor<32x48xi32> -> tensor<32x48xi8>
-// CHECK: %[[D:.*]] = ax.dot %[[X]], %[[V]] batch [] x [] contract [1] x [0] : tensor<16x32xi8>, tensor<32x48xi8> -> tensor<16x48xi32>
-// CHECK: axl.yield %[[D]]
+// CHECK: %[[D:.*]] = ax.dot %[[U]], %[[V]] batch [] x [] contract [1] x [0] : tensor<16x32xui8>, tensor<32x48xi8> -> tensor<16x48xi32>
+// CHECK: ax.reduce sum %{{.*}} dims [0] : tensor<32x48xi32> -> tensor<48xi32>
+// CHECK: %[[Y:.*]] = ax.binary sub %[[D]]
+// CHECK: axl.yield %[[Y]]
 axl.stage @unsigned(%x: tensor<16x32xi8>, %w: tensor<32x48xui8>) {
   %z = ax.constant dense<128> : tensor<i32> -> tensor<i32>
   %0 = ax.cast %x : tensor<16x32xi8> -> tensor<16x32xi32>
@@ -53,9 +59,11 @@ axl.stage @unsigned(%x: tensor<16x32xi8>, %w: tensor<32x48xui8>) {
 // CHECK-LABEL: axl.stage @batch
 // CHECK-SAME: (%[[Q:.*]]: tensor<4x16x32xi8>, %[[K:.*]]: tensor<48x4x32xi8>, %[[ZQ:.*]]: tensor<16x1xi32>, %[[ZK:.*]]: tensor<48x1x1xi32>)
 // CHECK: %[[T:.*]] = ax.transpose %[[K]] [1, 0, 2] : tensor<48x4x32xi8> -> tensor<4x48x32xi8>
-// CHECK: %[[R:.*]] = ax.reshape %[[ZQ]] : tensor<16x1xi32> -> tensor<1x16x1xi32>
+// CHECK: %[[U:.*]] = ax.cast %{{.*}} : tensor<4x16x32xi32> -> tensor<4x16x32xui8>
+// CHECK: %[[Z:.*]] = ax.reshape %[[ZQ]] : tensor<16x1xi32> -> tensor<1x16x1xi32>
+// CHECK: %[[R:.*]] = ax.binary add %[[Z]], %{{.*}}
 // CHECK: %[[C:.*]] = ax.reshape %[[ZK]] : tensor<48x1x1xi32> -> tensor<1x1x48xi32>
-// CHECK: %[[D:.*]] = ax.dot %[[Q]], %[[T]] batch [0] x [0] contract [2] x [2] : tensor<4x16x32xi8>, tensor<4x48x32xi8> -> tensor<4x16x48xi32>
+// CHECK: %[[D:.*]] = ax.dot %[[U]], %[[T]] batch [0] x [0] contract [2] x [2] : tensor<4x16x32xui8>, tensor<4x48x32xi8> -> tensor<4x16x48xi32>
 // CHECK: ax.reduce sum %{{.*}} dims [2] : tensor<4x48x32xi32> -> tensor<4x48xi32>
 // CHECK: ax.reshape %{{.*}} : tensor<4x48xi32> -> tensor<4x1x48xi32>
 // CHECK: ax.binary sub %[[D]]
@@ -106,10 +114,13 @@ axl.stage @conv(%x: tensor<2x3x8x8xui8>, %w: tensor<16x3x3x3xi8>, %sx: tensor<f3
 
 // -----
 
-// Without a zero point padding is of zeros. Weights whose zero point is not the
-// middle stay.
+// Without a zero point padding is of zeros, which are 128 where there was a sign.
+// Weights whose zero point is not the middle stay.
 // CHECK-LABEL: axl.stage @padding
-// CHECK: ax.conv %{{.*}} pads [1, 1, 1, 1] dilations [1, 1] {groups = 4 : i64} : tensor<1x4x5x5xi8>, tensor<4x1x3x3xi8> -> tensor<1x4x5x5xi32>
+// CHECK: %[[Z:.*]] = ax.constant dense<128> : tensor<i32> -> tensor<i32>
+// CHECK: %[[V:.*]] = ax.cast %[[Z]] : tensor<i32> -> tensor<ui8>
+// CHECK: ax.pad %{{.*}} value %[[V]]
+// CHECK: ax.conv %{{.*}} pads [0, 0, 0, 0] dilations [1, 1] {groups = 4 : i64} : tensor<1x4x7x7xui8>, tensor<4x1x3x3xi8> -> tensor<1x4x5x5xi32>
 // CHECK: ax.cast {{.*}} -> tensor<1x4x5x5xf64>
 // CHECK: ax.conv {{.*}} -> tensor<1x4x5x5xf64>
 axl.stage @padding(%x: tensor<1x4x5x5xi8>, %w: tensor<4x1x3x3xui8>) {
