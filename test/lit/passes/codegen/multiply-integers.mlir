@@ -117,6 +117,7 @@ axl.stage @conv(%x: tensor<2x3x8x8xui8>, %w: tensor<16x3x3x3xi8>, %sx: tensor<f3
 // Without a zero point padding is of zeros, which are 128 where there was a sign.
 // Weights whose zero point is not the middle stay.
 // CHECK-LABEL: axl.stage @padding
+// CHECK: ax.constant dense<-128> : tensor<i32> -> tensor<i32>
 // CHECK: %[[Z:.*]] = ax.constant dense<128> : tensor<i32> -> tensor<i32>
 // CHECK: %[[V:.*]] = ax.cast %[[Z]] : tensor<i32> -> tensor<ui8>
 // CHECK: ax.pad %{{.*}} value %[[V]]
