@@ -15,6 +15,20 @@
 
 namespace ax::rt {
 
+/// An image whose channels are innermost, with room for `more` at each place.
+inline TensorDesc channelsLast(DType dtype, const std::vector<int64_t> &sizes,
+                               int64_t more = 0) {
+  TensorDesc view = TensorDesc::dense(dtype, sizes);
+  int64_t stride = sizes[1] + more;
+  view.strides[1] = 1;
+  for (size_t d = sizes.size(); d-- > 2;) {
+    view.strides[d] = stride;
+    stride *= sizes[d];
+  }
+  view.strides[0] = stride;
+  return view;
+}
+
 /// A strided view of memory of its own, read and written as double.
 struct ViewData {
   TensorDesc view;

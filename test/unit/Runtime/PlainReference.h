@@ -13,15 +13,7 @@ namespace ax::rt {
 
 /// Channels last, of which there may be `more` at each place.
 inline TensorDesc image(const std::vector<int64_t> &sizes, int64_t more = 0) {
-  TensorDesc view = TensorDesc::dense(DType::F32, sizes);
-  int64_t stride = sizes[1] + more;
-  view.strides[1] = 1;
-  for (size_t d = sizes.size(); d-- > 2;) {
-    view.strides[d] = stride;
-    stride *= sizes[d];
-  }
-  view.strides[0] = stride;
-  return view;
+  return channelsLast(DType::F32, sizes, more);
 }
 
 struct ConvCase {

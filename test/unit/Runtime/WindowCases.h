@@ -16,17 +16,7 @@ struct Case {
 /// NCHW, or NHWC in memory.
 inline TensorDesc image(DType dtype, const std::vector<int64_t> &sizes,
                         bool last) {
-  TensorDesc view = TensorDesc::dense(dtype, sizes);
-  if (!last)
-    return view;
-  int64_t stride = sizes[1];
-  view.strides[1] = 1;
-  for (size_t d = sizes.size(); d-- > 2;) {
-    view.strides[d] = stride;
-    stride *= sizes[d];
-  }
-  view.strides[0] = stride;
-  return view;
+  return last ? channelsLast(dtype, sizes) : TensorDesc::dense(dtype, sizes);
 }
 
 inline const Case cases[] = {
