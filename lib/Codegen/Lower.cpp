@@ -45,9 +45,12 @@ static StringRef stepOf(const Pass &pass) {
 
 std::vector<std::string> stepNames() {
   std::vector<std::string> names{"localize"};
-  for (const std::unique_ptr<Pass> &pass :
-       stagePasses(/*separateKernels=*/false, Target(GpuTarget())))
-    names.push_back(stepOf(*pass).str());
+  for (const Target &target : {Target(GpuTarget()), Target::native()})
+    for (const std::unique_ptr<Pass> &pass :
+         stagePasses(/*separateKernels=*/false, target))
+      if (std::string name = stepOf(*pass).str();
+          !llvm::is_contained(names, name))
+        names.push_back(name);
   names.push_back(stepOf(*createChooseNests()).str());
   return names;
 }

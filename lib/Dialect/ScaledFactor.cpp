@@ -250,27 +250,31 @@ bool ax::isProductOfIntegers(Operation *op) {
   if (!isa<LinearOp, DotOp, ConvOp>(op))
     return false;
   Type sum = elementType(op->getResult(0));
-  // Numbers of eight bits less a zero point are at most 255.
-  constexpr int64_t mostTerms =
-      std::numeric_limits<int32_t>::max() / (255 * 255);
   // Of fewer, what stands behind a product takes longer than it.
   constexpr int64_t fewTerms = 16;
   auto conv = dyn_cast<ConvOp>(op);
-  if (!sum.isSignlessInteger(32) &&
-      (!isa<FloatType>(sum) || numTermsOf(op) > mostTerms ||
-       (!conv && numTermsOf(op) < fewTerms)))
+  bool isFloat = isa<FloatType>(sum);
+  if (isFloat ? !conv && numTermsOf(op) < fewTerms : !sum.isSignlessInteger(32))
     return false;
   std::optional<ScaledFactor> factors[] = {
       matchScaledInteger(op->getOperand(0)),
       matchScaledInteger(op->getOperand(1))};
+  int64_t largest = 1;
   for (auto [i, factor] : llvm::enumerate(factors)) {
-    if (!factor || (isa<FloatType>(sum) && factor->zero.value &&
-                    !isInteger8Zero(factor->zero.value)))
+    if (!factor)
       return false;
+    Value zero = factor->zero.value;
+    if (isFloat && zero && !isInteger8Zero(zero))
+      return false;
+    // Less a zero point of another type numbers reach from -255 to 255 + 128.
+    bool isOfType = !zero || isInteger8Zero(zero, elementType(factor->numbers));
+    largest *= isOfType ? 255 : 255 + middleOfUnsigned;
     for (const FactorParameter *parameter : {&factor->zero, &factor->scale})
       if (parameter->dim && isSummed(op, i, *parameter->dim))
         return false;
   }
+  if (isFloat && numTermsOf(op) > std::numeric_limits<int32_t>::max() / largest)
+    return false;
   return !conv || areOfConvolution(*factors[0], *factors[1], conv);
 }
 

@@ -163,7 +163,7 @@ axl.stage @orders(%x: tensor<4x3x8xui8>) {
 // CHECK-LABEL: axl.stage @others
 // CHECK-NOT: i8> -> tensor<16x48xi32>
 // CHECK: axl.yield
-axl.stage @others(%x: tensor<16x32xi8>, %w: tensor<32x48xi8>, %z: tensor<32xi32>, %n: tensor<i32>, %l: tensor<16x40000xi8>, %m: tensor<40000x48xi8>) {
+axl.stage @others(%x: tensor<16x32xi8>, %w: tensor<32x48xi8>, %z: tensor<32xi32>, %n: tensor<i32>, %l: tensor<16x40000xi8>, %m: tensor<40000x48xi8>, %p: tensor<16x20000xui8>, %q: tensor<20000x48xui8>) {
   %0 = ax.cast %x : tensor<16x32xi8> -> tensor<16x32xi32>
   %1 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xi32>
   %2 = ax.binary sub %0, %z : tensor<16x32xi32>, tensor<32xi32> -> tensor<16x32xi32>
@@ -182,7 +182,15 @@ axl.stage @others(%x: tensor<16x32xi8>, %w: tensor<32x48xi8>, %z: tensor<32xi32>
   %15 = ax.slice %w starts [0, 0] steps [1, 1] : tensor<32x48xi8> -> tensor<8x48xi8>
   %16 = ax.cast %15 : tensor<8x48xi8> -> tensor<8x48xf32>
   %17 = ax.linear %14, %16 : tensor<16x8xf32>, tensor<8x48xf32> -> tensor<16x48xf32>
-  axl.yield %3, %5, %8, %12, %17 : tensor<16x48xi32>, tensor<16x48xi32>, tensor<16x48xf32>, tensor<16x48xf32>, tensor<16x48xf32>
+  %o = ax.constant dense<-128> : tensor<i32> -> tensor<i32>
+  %18 = ax.cast %p : tensor<16x20000xui8> -> tensor<16x20000xi32>
+  %19 = ax.binary sub %18, %o : tensor<16x20000xi32>, tensor<i32> -> tensor<16x20000xi32>
+  %20 = ax.cast %19 : tensor<16x20000xi32> -> tensor<16x20000xf32>
+  %21 = ax.cast %q : tensor<20000x48xui8> -> tensor<20000x48xi32>
+  %22 = ax.binary sub %21, %o : tensor<20000x48xi32>, tensor<i32> -> tensor<20000x48xi32>
+  %23 = ax.cast %22 : tensor<20000x48xi32> -> tensor<20000x48xf32>
+  %24 = ax.linear %20, %23 : tensor<16x20000xf32>, tensor<20000x48xf32> -> tensor<16x48xf32>
+  axl.yield %3, %5, %8, %12, %17, %24 : tensor<16x48xi32>, tensor<16x48xi32>, tensor<16x48xf32>, tensor<16x48xf32>, tensor<16x48xf32>, tensor<16x48xf32>
 }
 
 // -----
