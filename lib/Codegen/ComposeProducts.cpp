@@ -10,16 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
-#include "FusionGroups.h"
 #include "MergeEqual.h"
+#include "Products.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/ScaledFactor.h"
 #include "ax/Gradients/TensorBuilder.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
-
-#include <numeric>
 
 namespace ax::codegen {
 #define GEN_PASS_DEF_COMPOSEPRODUCTS
@@ -33,14 +31,6 @@ using namespace ax::codegen;
 static int64_t bytesOf(Value value) {
   return tensorType(value).getNumElements() *
          cost::elementBytes(elementType(value));
-}
-
-/// Whether elements of the result cost hardly more than reading operands.
-static bool isMadeInPassing(Operation *op) {
-  return op &&
-         isa<ReshapeOp, BroadcastOp, SliceOp, CastOp, UnaryOp, BinaryOp,
-             CompareOp, SelectOp>(op) &&
-         !isCostly(op);
 }
 
 /// Whether `weight` is better made where it is read, by the rule of what a plan
@@ -62,67 +52,7 @@ static bool isOfFewerBytes(Value weight) {
   return cost::isMadeOfFewer(bytesOf(weight), bytes);
 }
 
-/// Into how many numbers the bytes come apart, which `weight` is made of, along
-/// its last dimension: 2 of four bits.
-static int64_t numbersOfByte(Value weight) {
-  llvm::SmallSetVector<Value, 16> values;
-  values.insert(weight);
-  for (size_t i = 0; i != values.size(); ++i) {
-    Operation *op = values[i].getDefiningOp();
-    if (!isMadeInPassing(op))
-      continue;
-    auto shift = dyn_cast<BinaryOp>(op);
-    if (shift && shift.getKind() == BinaryKind::shr &&
-        shift.getRhs().getDefiningOp<ConstantOp>() &&
-        tensorType(shift.getRhs()).getRank() == 1 &&
-        tensorType(shift.getLhs()).getRank() > 0 &&
-        shapeOf(shift.getLhs()).back() == 1)
-      return shapeOf(shift.getRhs()).front();
-    values.insert(op->operand_begin(), op->operand_end());
-  }
-  return 1;
-}
-
 namespace {
-
-/// A product x W, or x W^T, of which W is a matrix.
-struct Product {
-  Operation *op;
-  Value x, weight;
-  /// The weight is W^T: [n, k].
-  bool isTransposed;
-  int64_t rows, k, n;
-
-  /// Addends would be rounded before they are added up.
-  bool mayComeApart() const {
-    Type type = elementType(op->getResult(0));
-    return isTransposed || type.isF32() || type.isF64();
-  }
-};
-
-std::optional<Product> productOf(Operation *op) {
-  bool isTransposed = false;
-  if (auto linear = dyn_cast<LinearOp>(op)) {
-    isTransposed = linear.getTransposeW();
-  } else if (auto dot = dyn_cast<DotOp>(op)) {
-    int64_t last = tensorType(dot.getLhs()).getRank() - 1;
-    if (!dot.getLhsBatch().empty() || tensorType(dot.getRhs()).getRank() != 2 ||
-        dot.getLhsContract() != ArrayRef<int64_t>(last) ||
-        dot.getRhsContract().size() != 1)
-      return std::nullopt;
-    isTransposed = dot.getRhsContract().front() == 1;
-  } else {
-    return std::nullopt;
-  }
-  Value x = op->getOperand(0), weight = op->getOperand(1);
-  if (!isa<FloatType>(elementType(weight)) || isFloat8(elementType(weight)))
-    return std::nullopt;
-  int64_t k = shapeOf(x).back(), n = shapeOf(weight)[isTransposed ? 0 : 1];
-  int64_t elements = tensorType(x).getNumElements();
-  if (elements == 0 || n == 0)
-    return std::nullopt;
-  return Product{op, x, weight, isTransposed, elements / k, k, n};
-}
 
 /// Makes some of a weight's rows, of what these are made of.
 class RowMaker {
@@ -217,26 +147,9 @@ private:
 class ProductComposer {
 public:
   /// `number`: of the product in its stage.
-  ProductComposer(const Product &product, int64_t number, bool gpu)
-      : product(product), number(number), gpu(gpu), builder(product.op),
+  ProductComposer(const Product &product, int64_t number)
+      : product(product), number(number), builder(product.op),
         t(product.op->getLoc(), builder) {}
-
-  /// A sum, for one row of x.
-  void composeRow() {
-    Value x = t.wide(product.x), weight = product.weight, sum;
-    if (product.isTransposed) {
-      sum = t.sum(t.mul(t.wide(weight), spread(x)), {1}, /*keepDims=*/false);
-    } else {
-      // Rows are read as they lie, in groups, which are independent.
-      int64_t groups = numGroups(), rows = product.k / groups;
-      weight = t.reshape(weight, {groups, rows, product.n});
-      sum = t.sum(t.mul(t.wide(weight), t.reshape(x, {groups, rows, 1})), {1},
-                  /*keepDims=*/false);
-      sum = t.sum(sum, {0}, /*keepDims=*/false);
-    }
-    Value result = product.op->getResult(0);
-    replaceWith(t.reshape(t.cast(sum, elementType(result)), shapeOf(result)));
-  }
 
   /// Products with parts of the weight, each made by itself: one after another
   /// they are the result, or the result is their sum.
@@ -272,25 +185,6 @@ public:
   }
 
 private:
-  /// [1, k] of x, such that neighbours in memory are multiplied with numbers of
-  /// neighbouring bytes. E.g. of bytes of two numbers each, the even ones of x
-  /// lie in front of the odd ones, in groups: the concatenation is in memory,
-  /// and what is read of it is x. A GPU's threads take a few neighbours as they
-  /// are.
-  Value spread(Value x) {
-    constexpr int64_t mostBytes = 64, fewBytes = 8;
-    int64_t numbers = gpu ? 1 : numbersOfByte(product.weight);
-    int64_t bytes = std::gcd(product.k / numbers, mostBytes);
-    if (numbers == 1 || product.k % numbers != 0 || bytes < fewBytes)
-      return t.reshape(x, {1, product.k});
-    int64_t groups = product.k / (numbers * bytes);
-    x = t.reshape(x, {groups, bytes, numbers});
-    SmallVector<Value> runs;
-    for (int64_t i = 0; i != numbers; ++i)
-      runs.push_back(t.reshape(t.slice(x, 2, i, 1), {groups, 1, bytes}));
-    Value apart = ConcatOp::create(t.b, runs, 1);
-    return t.reshape(t.transpose(apart, {0, 2, 1}), {1, product.k});
-  }
   Value makeColumns(Value weight, int64_t count) {
     Operation *part = t.b.clone(*product.op);
     part->setOperand(1, weight);
@@ -314,12 +208,6 @@ private:
         product.op->getDiscardableAttrDictionary());
     return value;
   }
-  int64_t numGroups() const {
-    int64_t groups = 16;
-    while (product.k % groups != 0)
-      --groups;
-    return groups;
-  }
   void replaceWith(Value value) {
     product.op->getResult(0).replaceAllUsesWith(value);
     product.op->erase();
@@ -327,7 +215,6 @@ private:
 
   Product product;
   int64_t number;
-  bool gpu;
   OpBuilder builder;
   TensorBuilder t;
 };
@@ -343,11 +230,11 @@ struct ComposeProductsPass
         std::optional<Product> product = productOf(&op);
         if (!product || !isOfFewerBytes(product->weight))
           continue;
-        ProductComposer composer(*product, number++, gpu);
+        ProductComposer composer(*product, number++);
         // Weights of such products are made once.
         bool isMadeOnce = !trains(stage) && isProductOfIntegers(&op);
         if (product->rows == 1)
-          composer.composeRow();
+          composeRow(*product, gpu);
         else if (partBytes > 0 && product->mayComeApart() && !isMadeOnce)
           composer.composeParts(partBytes);
       }

@@ -41,6 +41,20 @@ LibraryOp wrapInLibrary(Operation *op) {
   return library;
 }
 
+Operation *unwrapLibrary(LibraryOp library) {
+  Operation *core = library.getCore();
+  Block &body = library.getBody().front();
+  for (auto [argument, operand] :
+       llvm::zip_equal(body.getArguments(), library.getOperands()))
+    argument.replaceAllUsesWith(operand);
+  library.getResult().replaceAllUsesWith(library.getYield()->getOperand(0));
+  library.getYield()->erase();
+  library->getBlock()->getOperations().splice(library->getIterator(),
+                                              body.getOperations());
+  library.erase();
+  return core;
+}
+
 void setLibraryOperand(Operation *op, unsigned number, Value value) {
   op->setOperand(number, value);
   if (auto library = dyn_cast<LibraryOp>(op))

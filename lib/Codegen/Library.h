@@ -15,6 +15,9 @@ mlir::Operation *getLibraryCore(mlir::Operation *op);
 inline bool isLibraryOp(mlir::Operation *op) { return getLibraryCore(op); }
 /// An axl.library of `op`, a library operation, if it is not one.
 LibraryOp wrapInLibrary(mlir::Operation *op);
+/// Puts what an axl.library does in its place, each operation for itself, and
+/// returns that which the library was about.
+mlir::Operation *unwrapLibrary(LibraryOp library);
 /// Makes `value` operand `number` of the library operation `op`.
 void setLibraryOperand(mlir::Operation *op, unsigned number, mlir::Value value);
 

@@ -3,14 +3,16 @@
 //
 // Processors' libraries have no products of f16: what a kernel widens when it
 // reads them takes up to ten times as long as in f32, as which weights are made
-// once. And a convolution of each channel by itself has few products for each
-// number that it reads, so there is nothing to gain by narrow ones; of bf16
-// with dilations oneDNN has no code for those, which take 100 times as long as
-// in f32.
+// once: but of one row, where weights are all that is read, a kernel of our own
+// reads them narrow. And a convolution of each channel by itself has few
+// products for each number that it reads, so there is nothing to gain by narrow
+// ones; of bf16 with dilations oneDNN has no code for those, which take 100
+// times as long as in f32.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "Library.h"
+#include "Products.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/Tensors.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -79,14 +81,26 @@ static void widen(Operation *op) {
   }
 }
 
+/// Sums up a row of f16, which has become f32, times weights as they lie.
+static void makeSum(Operation *op) {
+  std::optional<Product> product = productOf(getLibraryCore(op));
+  if (!product || product->rows != 1)
+    return;
+  if (auto library = dyn_cast<LibraryOp>(op))
+    product = productOf(unwrapLibrary(library));
+  composeRow(*product, /*gpu=*/false);
+}
+
 namespace {
 
 struct WidenProductsPass : codegen::impl::WidenProductsBase<WidenProductsPass> {
   void runOnOperation() override {
     forEachStage(getOperation(), [](LocalStageOp stage) {
       for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
-        if (isSlow(getLibraryCore(&op)))
+        if (isSlow(getLibraryCore(&op))) {
           widen(&op);
+          makeSum(&op);
+        }
     });
   }
 };

@@ -93,7 +93,8 @@ def ComposeProducts : Pass<"axl-compose-products"> {
     Of products with a matrix that the stage makes, element by element, of at most half
     its bytes: numbers of a few bits that have a scale. That of one row becomes a sum,
     of which a kernel makes one from what the matrix is made of; but for a GPU, what is
-    multiplied with numbers of the same byte lies apart. Of more rows it becomes
+    multiplied with numbers of the same byte lies apart. Scales of its columns stand
+    behind the sum. Of more rows it becomes
     products with rows of the matrix, one after another in the same memory: of
     `part-bytes`, or all at once where that is 0. With `transpose_w` they are columns of
     the result; else they are added up, each to the sum of those before, where that is
@@ -171,7 +172,8 @@ def WidenProducts : Pass<"axl-widen-products"> {
     Products, convolutions and attention of f16, for which libraries of processors
     have nothing, and convolutions of each channel by itself of bf16 with dilations,
     which take hundreds of times as long as in f32, with what is done along with them.
-    Results are rounded as before.
+    Results are rounded as before. A product of one row of f16 becomes a sum, whose
+    kernel reads the weight as it is.
   }];
 }
 

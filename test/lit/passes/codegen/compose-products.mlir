@@ -194,3 +194,32 @@ axl.stage @stay(%x: tensor<1x64xf32>, %z: tensor<2x64xf32>, %u: tensor<3x1x64xf3
   %j = ax.linear %h, %i : tensor<512x64xf32>, tensor<64x384xf32> -> tensor<512x384xf32>
   axl.yield %y, %v, %d, %j : tensor<1x384xf32>, tensor<2x384xf32>, tensor<3x1x384xf32>, tensor<512x384xf32>
 }
+
+// -----
+
+// A scale of each column, or of all, stands behind the sum of integers; one that is
+// different for what is summed up does not.
+// CHECK-LABEL: axl.stage @scaled
+// CHECK: %[[W:.*]] = ax.cast %arg1 : tensor<48x64xi8> -> tensor<48x64xf32>
+// CHECK: %[[P:.*]] = ax.binary mul %[[W]], %{{.*}} : tensor<48x64xf32>, tensor<1x64xf32>
+// CHECK: %[[S:.*]] = ax.reduce sum %[[P]] dims [1]
+// CHECK: %[[C:.*]] = ax.reshape %arg2 : tensor<48x1xf32> -> tensor<48xf32>
+// CHECK: ax.binary mul %[[S]], %[[C]] : tensor<48xf32>, tensor<48xf32>
+// CHECK: %[[R:.*]] = ax.reduce sum %{{.*}} dims [0]
+// CHECK: %[[D:.*]] = ax.reshape %arg3 : tensor<f32> -> tensor<1xf32>
+// CHECK: ax.binary mul %[[R]], %[[D]] : tensor<64xf32>, tensor<1xf32>
+// CHECK: %[[V:.*]] = ax.binary mul %{{.*}}, %arg4 : tensor<48x64xf32>, tensor<1x64xf32>
+// CHECK: ax.binary mul %[[V]], %{{.*}} : tensor<48x64xf32>, tensor<1x64xf32>
+// CHECK: ax.reduce sum
+// CHECK-NOT: ax.binary
+// CHECK: axl.yield
+axl.stage @scaled(%x: tensor<1x64xf32>, %b: tensor<48x64xi8>, %rows: tensor<48x1xf32>, %one: tensor<f32>, %columns: tensor<1x64xf32>, %z: tensor<1x48xf32>) {
+  %c = ax.cast %b : tensor<48x64xi8> -> tensor<48x64xf32>
+  %w = ax.binary mul %c, %rows : tensor<48x64xf32>, tensor<48x1xf32> -> tensor<48x64xf32>
+  %0 = ax.linear %x, %w {transpose_w} : tensor<1x64xf32>, tensor<48x64xf32> -> tensor<1x48xf32>
+  %u = ax.binary mul %c, %one : tensor<48x64xf32>, tensor<f32> -> tensor<48x64xf32>
+  %1 = ax.linear %z, %u : tensor<1x48xf32>, tensor<48x64xf32> -> tensor<1x64xf32>
+  %v = ax.binary mul %c, %columns : tensor<48x64xf32>, tensor<1x64xf32> -> tensor<48x64xf32>
+  %2 = ax.linear %x, %v {transpose_w} : tensor<1x64xf32>, tensor<48x64xf32> -> tensor<1x48xf32>
+  axl.yield %0, %1, %2 : tensor<1x48xf32>, tensor<1x64xf32>, tensor<1x48xf32>
+}

@@ -24,6 +24,16 @@
 // CHECK: ax.binary add {{.*}} : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
 // CHECK: } : (tensor<2x5xf32>, tensor<5x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
 // CHECK-NEXT: ax.cast %[[L]] : tensor<2x3xf32> -> tensor<2x3xf16>
+// Of one row, a sum, which reads the weight as it is; what is done along with it is
+// not rounded before, either.
+// CHECK-LABEL: axl.stage @row
+// CHECK-NOT: axl.library
+// CHECK: %[[G:.*]] = ax.reshape %{{.*}} : tensor<5x3xf32> -> tensor<5x1x3xf32>
+// CHECK: ax.binary mul %[[G]], %{{.*}} : tensor<5x1x3xf32>, tensor<5x1x1xf32>
+// CHECK: %[[P:.*]] = ax.reshape %{{.*}} : tensor<3xf32> -> tensor<1x3xf32>
+// CHECK: %[[A:.*]] = ax.binary add %[[P]], %{{.*}} : tensor<1x3xf32>, tensor<3xf32>
+// CHECK-NEXT: ax.cast %[[A]] : tensor<1x3xf32> -> tensor<1x3xf16>
+// CHECK: ax.reduce sum %{{.*}} dims [1] : tensor<4x5xf32> -> tensor<4xf32>
 // CHECK-LABEL: axl.stage @others
 // CHECK-NOT: ax.cast
 axl.stage @slow(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %h: tensor<1x2x5x5xf16>, %v: tensor<2x1x2x2xf16>, %u: tensor<2x2x2x2xf16>, %p: tensor<2x5xf16>, %q: tensor<5x3xf16>) {
@@ -43,6 +53,16 @@ axl.stage @along(%x: tensor<2x5xf16>, %w: tensor<5x3xf16>, %b: tensor<3xf16>) {
     axl.yield %2 : tensor<2x3xf16>
   } : (tensor<2x5xf16>, tensor<5x3xf16>, tensor<3xf16>) -> tensor<2x3xf16>
   axl.yield %0 : tensor<2x3xf16>
+}
+axl.stage @row(%x: tensor<1x5xf16>, %w: tensor<5x3xf16>, %b: tensor<3xf16>, %v: tensor<4x5xf16>) {
+  %0 = axl.library(%x, %w, %b) {
+  ^bb0(%p: tensor<1x5xf16>, %q: tensor<5x3xf16>, %r: tensor<3xf16>):
+    %1 = ax.linear %p, %q : tensor<1x5xf16>, tensor<5x3xf16> -> tensor<1x3xf16>
+    %2 = ax.binary add %1, %r : tensor<1x3xf16>, tensor<3xf16> -> tensor<1x3xf16>
+    axl.yield %2 : tensor<1x3xf16>
+  } : (tensor<1x5xf16>, tensor<5x3xf16>, tensor<3xf16>) -> tensor<1x3xf16>
+  %3 = ax.linear %x, %v {transpose_w} : tensor<1x5xf16>, tensor<4x5xf16> -> tensor<1x4xf16>
+  axl.yield %0, %3 : tensor<1x3xf16>, tensor<1x4xf16>
 }
 axl.stage @others(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %v: tensor<2x2x2x2xbf16>, %f: tensor<1x2x5x5xf32>, %g: tensor<2x1x2x2xf32>) {
   %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {groups = 2 : i64} : tensor<1x2x5x5xbf16>, tensor<2x1x2x2xbf16> -> tensor<1x2x4x4xbf16>
