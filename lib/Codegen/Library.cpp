@@ -18,7 +18,7 @@ Operation *getLibraryCore(Operation *op) {
   return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
              AttentionOp, AttentionGradientOp, LocalAttentionOp,
              LocalAttentionGradientOp, PoolOp, MaxPoolGradientOp, TopKOp,
-             NonMaxSuppressionOp, CheckIndicesOp>(op)
+             NonMaxSuppressionOp, CheckIndicesOp, LookUpOp>(op)
              ? op
              : nullptr;
 }
@@ -75,7 +75,7 @@ public:
         .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
               AttentionOp, AttentionGradientOp, LocalAttentionOp,
               LocalAttentionGradientOp, PoolOp, MaxPoolGradientOp, TopKOp,
-              NonMaxSuppressionOp, CheckIndicesOp>(
+              NonMaxSuppressionOp, CheckIndicesOp, LookUpOp>(
             [&](auto concrete) { buildFor(concrete); });
     addResults(core);
     return std::move(call);
@@ -357,6 +357,13 @@ private:
   void buildFor(CheckIndicesOp check) {
     rt::IndexCheckDesc out;
     out.indices = denseArgument(check.getIndicesMutable());
+    call.desc = out;
+  }
+
+  void buildFor(LookUpOp op) {
+    rt::LookUpDesc out;
+    out.table = denseArgument(op.getTableMutable());
+    out.x = denseArgument(op.getBytesMutable());
     call.desc = out;
   }
 

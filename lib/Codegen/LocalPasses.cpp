@@ -71,6 +71,8 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
   passes.push_back(createReshapeOnes());
   passes.push_back(createMergeEqual());
   passes.push_back(createPickElements());
+  if (!gpu)
+    passes.push_back(createTabulateBytes());
   // Behind that: what is widened twice is not kept from one to the other.
   passes.push_back(createWidenFactors({gpu, float8}));
   if (gpu) {

@@ -58,12 +58,25 @@ static DotOp makeDot(OpBuilder &builder, Operation *product, Value x, Value w) {
                        summed);
 }
 
-/// Sums of a factor's numbers over what the product sums over, as they
-/// broadcast with its result.
-static Value sumOfNumbers(DotOp dot, unsigned factor, TensorBuilder &t) {
+/// Sums of `numbers` over `dims`. A zero point that is known, as which it is
+/// null then, is part of them: such sums over weights are made once, and what
+/// reads them multiplies nothing.
+static Value sumTimes(Value &zero, Value numbers, ArrayRef<int64_t> dims,
+                      TensorBuilder &t) {
+  Value wide = t.cast(numbers, t.b.getI32Type());
+  if (std::optional<int64_t> number = integerOf(zero)) {
+    wide = t.mul(wide, static_cast<double>(*number));
+    zero = Value();
+  }
+  return t.sum(wide, dims, /*keepDims=*/false);
+}
+
+/// Sums of a factor's numbers over what the product sums over, times the other
+/// one's zero point, as they broadcast with its result.
+static Value sumTimes(Value zero, DotOp dot, unsigned factor,
+                      TensorBuilder &t) {
   Value numbers = dot->getOperand(factor);
-  Value sums = t.sum(t.cast(numbers, t.b.getI32Type()), summedDims(dot, factor),
-                     /*keepDims=*/false);
+  Value sums = sumTimes(zero, numbers, summedDims(dot, factor), t);
   // Where each dimension of the sums is in the result.
   SmallVector<int64_t> places;
   for (int64_t dim = 0, e = tensorType(numbers).getRank(); dim < e; ++dim)
@@ -76,7 +89,8 @@ static Value sumOfNumbers(DotOp dot, unsigned factor, TensorBuilder &t) {
   SmallVector<int64_t> shape(result.getRank(), 1);
   for (int64_t place : places)
     shape[place] = result.getDimSize(place);
-  return t.reshape(t.transpose(sums, order), shape);
+  sums = t.reshape(t.transpose(sums, order), shape);
+  return zero ? t.mul(sums, zero) : sums;
 }
 
 /// `zero` less `shift`; null where that is 0.
@@ -152,10 +166,9 @@ struct MultiplyIntegersPass
       return y;
     SmallVector<int64_t> shape(type.getRank(), 1);
     shape[1] = type.getDimSize(1);
-    Value sums =
-        t.sum(t.cast(w, t.b.getI32Type()), dimsFrom(1, tensorType(w).getRank()),
-              /*keepDims=*/false);
-    return t.sub(y, t.mul(t.reshape(sums, shape), zero));
+    Value sums = sumTimes(zero, w, dimsFrom(1, tensorType(w).getRank()), t);
+    sums = t.reshape(sums, shape);
+    return t.sub(y, zero ? t.mul(sums, zero) : sums);
   }
 
   static void multiply(Operation *product) {
@@ -185,7 +198,16 @@ struct MultiplyIntegersPass
     auto conv = dyn_cast<ConvOp>(product);
     Value y = conv ? convolve(conv, x, w, zx, t)
                    : multiply(product, x, w, zx, zeroOf(1, shiftW), t);
-    product->getResult(0).replaceAllUsesWith(scaled(y, factors, product, t));
+    Value result = product->getResult(0),
+          asResult = scaled(y, factors, product, t);
+    // Convolutions of integers are written as those of f64.
+    auto cast = asResult.getDefiningOp<CastOp>();
+    if (elementType(result).isF64() && cast && cast.getOperand() == y)
+      for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
+        if (isa<CastOp>(user) &&
+            elementType(user->getResult(0)) == elementType(y))
+          user->getResult(0).replaceAllUsesWith(y);
+    result.replaceAllUsesWith(asResult);
     product->erase();
   }
 
@@ -195,9 +217,9 @@ struct MultiplyIntegersPass
     DotOp dot = makeDot(t.b, product, x, w);
     Value y = dot.getResult();
     if (zx)
-      y = t.sub(y, t.mul(sumOfNumbers(dot, 1, t), zx));
+      y = t.sub(y, sumTimes(zx, dot, 1, t));
     if (zw)
-      y = t.sub(y, t.mul(sumOfNumbers(dot, 0, t), zw));
+      y = t.sub(y, sumTimes(zw, dot, 0, t));
     if (zx && zw)
       y = t.add(y, t.mul(t.mul(zx, zw), static_cast<double>(numTermsOf(dot))));
     return y;

@@ -1,4 +1,4 @@
-//===- Checks.cpp - Checks of indices, and what they find -----------------===//
+//===- Checks.cpp - Indices into other tensors ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Local/Local.h"
 
@@ -22,6 +22,21 @@ static LogicalResult verifySizes(Operation *op, Type indices,
 
 LogicalResult CheckIndicesOp::verify() {
   return verifySizes(*this, getIndices().getType(), getSizes());
+}
+
+LogicalResult LookUpOp::verify() {
+  auto table = cast<RankedTensorType>(getTable().getType());
+  auto bytes = cast<RankedTensorType>(getBytes().getType());
+  if (!bytes.getElementType().isInteger(8))
+    return emitOpError("looks up integers of eight bits, and not ") << bytes;
+  if (table.getShape() != ArrayRef<int64_t>{256} ||
+      !table.getElementType().isInteger(8))
+    return emitOpError("needs a table of 256 integers of eight bits, and has ")
+           << table;
+  if (getType() != bytes.clone(table.getElementType()))
+    return emitOpError("gives ")
+           << bytes.clone(table.getElementType()) << ", and not " << getType();
+  return success();
 }
 
 LogicalResult ReportFaultOp::verify() {

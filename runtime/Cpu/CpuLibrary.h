@@ -110,6 +110,7 @@ ExpectedCpuOp prepareAttentionGradient(const AttentionGradientDesc &desc);
 ExpectedCpuOp prepareTopK(const TopKDesc &desc);
 ExpectedCpuOp prepareNonMaxSuppression(const NonMaxSuppressionDesc &desc);
 ExpectedCpuOp prepareIndexCheck(const IndexCheckDesc &desc);
+ExpectedCpuOp prepareLookUp(const LookUpDesc &desc);
 
 } // namespace ax::rt
 

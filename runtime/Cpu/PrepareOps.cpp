@@ -262,6 +262,11 @@ ExpectedCpuOp prepareOp(const IndexCheckDesc &desc, const CpuConstant &,
   return prepareIndexCheck(desc);
 }
 
+ExpectedCpuOp prepareOp(const LookUpDesc &desc, const CpuConstant &,
+                        PackedWeights &) {
+  return prepareLookUp(desc);
+}
+
 } // namespace
 
 ExpectedCpuOp prepareCpuOp(const LibraryDesc &desc, const CpuConstant &constant,

@@ -136,6 +136,11 @@ void visit(Archive &a, IndexCheckDesc &desc) {
   a(4, desc.layout), a(5, desc.order);
 }
 
+template <typename Archive>
+void visit(Archive &a, LookUpDesc &desc) {
+  a(1, desc.table), a(2, desc.x);
+}
+
 //===----------------------------------------------------------------------===//
 // Data
 //===----------------------------------------------------------------------===//

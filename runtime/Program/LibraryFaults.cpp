@@ -284,6 +284,19 @@ Fault faultOf(const IndexCheckDesc &d) {
              : badTypes;
 }
 
+Fault faultOf(const LookUpDesc &d) {
+  for (const TensorDesc *view : {&d.table, &d.x}) {
+    if (Fault fault = findFault(*view); !fault.empty())
+      return fault;
+    if (!view->isDense())
+      return badSizes;
+    if (view->dtype != DType::I8 && view->dtype != DType::U8)
+      return badTypes;
+  }
+  constexpr int64_t numBytes = 256;
+  return d.table.numElements() == numBytes ? "" : badSizes;
+}
+
 } // namespace
 
 std::string findFault(const LibraryDesc &desc) {

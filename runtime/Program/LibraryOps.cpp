@@ -201,6 +201,10 @@ std::vector<TensorDesc> argumentsOf(const NonMaxSuppressionDesc &desc) {
 std::vector<TensorDesc> argumentsOf(const IndexCheckDesc &desc) {
   return {desc.indices, desc.indices};
 }
+std::vector<TensorDesc> argumentsOf(const LookUpDesc &desc) {
+  return {desc.table, desc.x,
+          TensorDesc::dense(desc.table.dtype, desc.x.sizes)};
+}
 
 struct Describe {
   static std::string pairs(const AttentionDesc &d) {
@@ -247,6 +251,9 @@ struct Describe {
     return "check_indices " + typed(d.indices) + " below " +
            shapeToString(d.sizes);
   }
+  std::string operator()(const LookUpDesc &d) const {
+    return "look_up " + typed(d.x);
+  }
 };
 
 struct Flops {
@@ -274,6 +281,7 @@ struct Flops {
   int64_t operator()(const TopKDesc &) const { return 0; }
   int64_t operator()(const NonMaxSuppressionDesc &) const { return 0; }
   int64_t operator()(const IndexCheckDesc &) const { return 0; }
+  int64_t operator()(const LookUpDesc &) const { return 0; }
 };
 
 } // namespace

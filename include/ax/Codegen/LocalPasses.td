@@ -132,6 +132,16 @@ def MultiplyIntegers : Pass<"axl-multiply-integers"> {
   }];
 }
 
+def TabulateBytes : Pass<"axl-tabulate-bytes"> {
+  let summary = "What is made of a number of eight bits is looked up";
+  let description = [{
+    For processors. Where an element of eight bits is made of one other of eight bits,
+    and of parameters that are one number each, by more operations than it takes to read
+    a table, the results of all 256 are worked out, and each element is that of its
+    number: activations between quantisations, and what they are multiplied with.
+  }];
+}
+
 def ComposeTopK : Pass<"axl-compose-top-k"> {
   let summary = "The largest elements are found by comparisons and sums";
   let description = [{

@@ -244,6 +244,19 @@ def Axl_CheckIndicesOp : Axl_Op<"check_indices", [Pure,
   let hasVerifier = 1;
 }
 
+def Axl_LookUpOp : Axl_Op<"look_up", [Pure]> {
+  let summary = "Each element is that of a table whose number is an operand's byte";
+  let description = [{
+    The bits of an element of eight bits are the number, from 0 to 255, of the table's
+    element that the result has in its place; elements have eight bits, too.
+  }];
+  let arguments = (ins Ax_Tensor:$table, Ax_Tensor:$bytes);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $bytes `in` $table attr-dict `:` type($bytes) `,` type($table) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
 def Axl_ReportFaultOp : Axl_Op<"report_fault"> {
   let summary = "The run ends with an error if a check has found one";
   let description = [{

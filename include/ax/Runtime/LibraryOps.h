@@ -209,9 +209,21 @@ struct IndexCheckDesc {
   bool operator==(const IndexCheckDesc &o) const;
 };
 
+/// The bits of each element of x are the number of that of a table of 256 which
+/// the result has. Arguments: table, x (both i8 or u8), result, of the table's
+/// type and in x's shape, all dense.
+struct LookUpDesc {
+  TensorDesc table, x;
+
+  bool operator==(const LookUpDesc &o) const {
+    return table == o.table && x == o.x;
+  }
+};
+
 using LibraryDesc =
     std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc, TopKDesc,
-                 NonMaxSuppressionDesc, IndexCheckDesc, AttentionGradientDesc>;
+                 NonMaxSuppressionDesc, IndexCheckDesc, AttentionGradientDesc,
+                 LookUpDesc>;
 
 /// Returns why no device can do it: sizes, strides, types that do not fit each
 /// other, or overflow; empty when there is no fault. The functions below, and

@@ -229,10 +229,15 @@ static void importMatMulInteger(Node &n) {
 /// no integer form.
 static Value asFloat(Node &n, Value x) { return n.b.cast(x, DType::F64); }
 
+/// The convolution of integers, in i32; null after an error.
+static Value convolution(Node &n, Value x, Value w) {
+  Value y = importConvolution(n, asFloat(n, x), asFloat(n, w), {});
+  return y ? n.b.cast(y, DType::I32) : Value();
+}
+
 static void importConvInteger(Node &n) {
-  Value y = importConvolution(n, asFloat(n, centred(n, 0, 2, channelsOf)),
-                              asFloat(n, centred(n, 1, 3, filtersOf)), {});
-  n.out(n.b.cast(y, DType::I32));
+  n.out(convolution(n, centred(n, 0, 2, channelsOf),
+                    centred(n, 1, 3, filtersOf)));
 }
 
 Value ax::import::requantize(Node &n, Value sum, Value scaleA, Value scaleB,
@@ -289,9 +294,10 @@ static void importQLinearConv(Node &n) {
   Value yScale = n.in(6), zero = n.in(7), bias = n.optional(8);
   if (n.failed())
     return;
-  Value sum = importConvolution(n, asFloat(n, centred(n, 0, 2, channelsOf)),
-                                asFloat(n, centred(n, 3, 5, filtersOf)),
-                                bias ? asFloat(n, bias) : Value());
+  Value sum =
+      convolution(n, centred(n, 0, 2, channelsOf), centred(n, 3, 5, filtersOf));
+  if (sum && bias)
+    sum = n.b.add(sum, spread(n, n.b.cast(bias, DType::I32), sum, 1, 0));
   if (sum)
     n.out(requantize(n, sum, spread(n, n.in(1), sum, 1, 0),
                      spread(n, n.in(4), sum, 1, 0), n.b.reshape(yScale, {}),

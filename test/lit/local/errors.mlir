@@ -673,3 +673,27 @@ axl.stage @s(%x: tensor<2xi64>) {
   %2 = axl.accumulate %1 to %c over {micro} : tensor<1x2x8xf32>
   axl.yield %2 : tensor<1x2x8xf32>
 } : (tensor<1x2x8xf32>, tensor<2x2x1xf32>, tensor<1x2x8xf32>) -> tensor<1x2x8xf32>
+
+// -----
+
+axl.stage @s(%x: tensor<4xi16>, %t: tensor<256xi8>) {
+  // expected-error @+1 {{looks up integers of eight bits, and not 'tensor<4xi16>'}}
+  %0 = axl.look_up %x in %t : tensor<4xi16>, tensor<256xi8> -> tensor<4xi8>
+  axl.yield %0 : tensor<4xi8>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4xi8>, %t: tensor<255xi8>) {
+  // expected-error @+1 {{needs a table of 256 integers of eight bits, and has 'tensor<255xi8>'}}
+  %0 = axl.look_up %x in %t : tensor<4xi8>, tensor<255xi8> -> tensor<4xi8>
+  axl.yield %0 : tensor<4xi8>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4xi8>, %t: tensor<256xui8>) {
+  // expected-error @+1 {{gives 'tensor<4xui8>', and not 'tensor<4xi8>'}}
+  %0 = axl.look_up %x in %t : tensor<4xi8>, tensor<256xui8> -> tensor<4xi8>
+  axl.yield %0 : tensor<4xi8>
+}

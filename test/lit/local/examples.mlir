@@ -24,6 +24,9 @@ ax.plan @p version 1 {
       %8 = axl.check_indices %7 sizes [2] of tensor<i64> order 3 : tensor<i64>
       %16 = ax.constant dense<[0, 7]> : tensor<2xi64> -> tensor<2xi64>
       axl.report_fault %16 among tensor<i64> sizes [2] of tensor<i64> order 3 : tensor<2xi64>
+      %40 = ax.constant dense<7> : tensor<256xui8> -> tensor<256xui8>
+      %41 = ax.constant dense<[0, -1]> : tensor<2xi8> -> tensor<2xi8>
+      %42 = axl.look_up %41 in %40 : tensor<2xi8>, tensor<256xui8> -> tensor<2xui8>
       %9 = axl.random %8 seed %7 step %7 id 4 : tensor<i64>, tensor<i64>, tensor<i64> -> tensor<f32>
       %13 = axl.library(%x, %w) {
       ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>):

@@ -1,15 +1,17 @@
 // RUN: axopt-opt %s --axl-multiply-integers --split-input-file | FileCheck %s
 
-// A zero point of the rows' numbers takes the sums of columns off; scales are
-// multiplied with one after another.
+// A zero point of the rows' numbers takes the sums of columns off, times it: where it
+// is known, of numbers that were multiplied with it. Scales are multiplied with one
+// after another.
 // CHECK-LABEL: axl.stage @linear
 // CHECK-SAME: (%[[X:.*]]: tensor<2x16x32xui8>, %[[W:.*]]: tensor<32x48xi8>, %[[SX:.*]]: tensor<f32>, %[[SW:.*]]: tensor<48xf32>)
 // CHECK: %[[D:.*]] = ax.dot %[[X]], %[[W]] batch [] x [] contract [2] x [0] : tensor<2x16x32xui8>, tensor<32x48xi8> -> tensor<2x16x48xi32>
 // CHECK: %[[I:.*]] = ax.cast %[[W]] : tensor<32x48xi8> -> tensor<32x48xi32>
-// CHECK: %[[S:.*]] = ax.reduce sum %[[I]] dims [0] : tensor<32x48xi32> -> tensor<48xi32>
+// CHECK: %[[Z:.*]] = ax.constant dense<7>
+// CHECK: %[[M:.*]] = ax.binary mul %[[I]], %[[Z]] : tensor<32x48xi32>, tensor<i32>
+// CHECK: %[[S:.*]] = ax.reduce sum %[[M]] dims [0] : tensor<32x48xi32> -> tensor<48xi32>
 // CHECK: %[[C:.*]] = ax.reshape %[[S]] : tensor<48xi32> -> tensor<1x1x48xi32>
-// CHECK: %[[Z:.*]] = ax.binary mul %[[C]], %{{.*}} : tensor<1x1x48xi32>, tensor<i32>
-// CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[Z]]
+// CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[C]]
 // CHECK: %[[F:.*]] = ax.cast %[[Y]] : tensor<2x16x48xi32> -> tensor<2x16x48xf32>
 // CHECK: %[[A:.*]] = ax.binary mul %[[F]], %[[SX]]
 // CHECK: %[[B:.*]] = ax.reshape %[[SW]] : tensor<48xf32> -> tensor<1x1x48xf32>
@@ -94,8 +96,7 @@ axl.stage @batch(%q: tensor<4x16x32xi8>, %k: tensor<48x4x32xi8>, %zq: tensor<16x
 // CHECK: %[[D:.*]] = ax.conv %[[P]], %[[W]] strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<2x3x10x10xui8>, tensor<16x3x3x3xi8> -> tensor<2x16x8x8xi32>
 // CHECK: %[[S:.*]] = ax.reduce sum %{{.*}} dims [1, 2, 3] : tensor<16x3x3x3xi32> -> tensor<16xi32>
 // CHECK: %[[C:.*]] = ax.reshape %[[S]] : tensor<16xi32> -> tensor<1x16x1x1xi32>
-// CHECK: %[[M:.*]] = ax.binary mul %[[C]], %{{.*}}
-// CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[M]]
+// CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[C]]
 // CHECK: %[[F:.*]] = ax.cast %[[Y]] : tensor<2x16x8x8xi32> -> tensor<2x16x8x8xf32>
 // CHECK: %[[A:.*]] = ax.binary mul %[[F]], %[[SX]]
 // CHECK: %[[B:.*]] = ax.reshape %[[SW]] : tensor<16x1x1x1xf32> -> tensor<1x16x1x1xf32>
@@ -209,4 +210,29 @@ ax.plan @trains version 1 {
       axl.yield %2 : tensor<16x48xf32>
     }
   }
+}
+
+// -----
+
+// What a file writes as a convolution of f64 is not rounded to it, and a zero point
+// that is worked out is multiplied with what is summed up once.
+// CHECK-LABEL: axl.stage @wide
+// CHECK: %[[Z:.*]] = ax.cast %arg2 : tensor<ui8> -> tensor<i32>
+// CHECK: %[[D:.*]] = ax.conv {{.*}} -> tensor<2x16x6x6xi32>
+// CHECK: %[[I:.*]] = ax.cast %arg1 : tensor<16x3x3x3xi8> -> tensor<16x3x3x3xi32>
+// CHECK: %[[S:.*]] = ax.reduce sum %[[I]] dims [1, 2, 3]
+// CHECK: %[[C:.*]] = ax.reshape %[[S]] : tensor<16xi32> -> tensor<1x16x1x1xi32>
+// CHECK: %[[M:.*]] = ax.binary mul %[[C]], %[[Z]]
+// CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[M]]
+// CHECK-NOT: f64
+// CHECK: axl.yield %[[Y]]
+axl.stage @wide(%x: tensor<2x3x8x8xui8>, %w: tensor<16x3x3x3xi8>, %zero: tensor<ui8>) {
+  %z = ax.cast %zero : tensor<ui8> -> tensor<i32>
+  %0 = ax.cast %x : tensor<2x3x8x8xui8> -> tensor<2x3x8x8xi32>
+  %1 = ax.binary sub %0, %z : tensor<2x3x8x8xi32>, tensor<i32> -> tensor<2x3x8x8xi32>
+  %2 = ax.cast %1 : tensor<2x3x8x8xi32> -> tensor<2x3x8x8xf64>
+  %3 = ax.cast %w : tensor<16x3x3x3xi8> -> tensor<16x3x3x3xf64>
+  %4 = ax.conv %2, %3 strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<2x3x8x8xf64>, tensor<16x3x3x3xf64> -> tensor<2x16x6x6xf64>
+  %5 = ax.cast %4 : tensor<2x16x6x6xf64> -> tensor<2x16x6x6xi32>
+  axl.yield %5 : tensor<2x16x6x6xi32>
 }
