@@ -219,10 +219,10 @@ TEST_F(CompiledPlanTest, Messages) {
   EXPECT_EQ(refused(other),
             "compiled plan '" + path + "' is damaged: its checksum is another");
   other = whole;
-  other.replace(other.find(" 10 "), 4, " 9 ");
+  other.replace(other.find(" 11 "), 4, " 9 ");
   EXPECT_EQ(refused(other), "compiled plan '" + path +
                                 "' is of version '9', and this program reads "
-                                "10: compile it again");
+                                "11: compile it again");
 }
 
 // A checksum that is right makes nothing sound.
