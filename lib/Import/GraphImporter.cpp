@@ -117,7 +117,7 @@ bool GraphImporter::importNodes(const Repeated<NodeProto> &nodes,
 }
 
 /// Sizes may be declared wrongly, as by exporters of loops that change them;
-/// of the main graph, where nothing follows, ranks too.
+/// of one number, and of the main graph, where nothing follows, ranks too.
 static bool isAsDeclared(const onnx::ValueInfoProto &output, const Entry &entry,
                          bool isMain) {
   if (!output.type().has_tensor_type() || !entry.tensor)
@@ -127,6 +127,7 @@ static bool isAsDeclared(const onnx::ValueInfoProto &output, const Entry &entry,
   return (!hasType ||
           type.elem_type() == toOnnxType(Emitter::typeOf(entry.tensor))) &&
          (isMain || !type.has_shape() ||
+          Emitter::numElementsOf(entry.tensor) == 1 ||
           type.shape().dim_size() == Emitter::rankOf(entry.tensor));
 }
 

@@ -346,11 +346,33 @@ UNSUPPORTED = {
     "computed branch": (
         "float[2] x", "s = ReduceSum<keepdims=0>(x)\nc = Greater(s, zero)\n"
         "y = If(c) <then_branch = t () => (float[2] u) { u = Relu(x) }, "
-        "else_branch = e () => (float[2] v) { v = Neg(x) }>",
+        "else_branch = e () => (float[4] v) { v = Concat<axis=0>(x, x) }>",
         "float zero = {0}",
-        "input 'cond' (c) decides which branch there is, so it must be known "
+        "input 'cond' (c) decides which branch there is (both cannot be done: "
+        "their outputs 0 differ in shape or type), so it must be known "
         "when compiling; it is computed from what the plan would then have as "
         "constants: --const x=FILE.npy"),
+    "branches of a computed condition": (
+        "float[2] x, bool c",
+        "y, z = If(c) <then_branch = t () => (float[2] u, float[2] w) "
+        "{ u = Relu(x) w = Neg(x) }, else_branch = e () => (float[2] v) "
+        "{ v = Neg(x) }>", "",
+        "(both cannot be done: they have different numbers of outputs), so it "
+        "must be known when compiling; give --const c=FILE.npy"),
+    "wrong branch of a computed condition": (
+        "float[2] x, bool c",
+        "y = If(c) <then_branch = t () => (float[2] u) { u = Relu(x) }, "
+        "else_branch = e () => (float[2] v) { v = Reshape(x, three) }>",
+        "int64[1] three = {3}",
+        "decides which branch there is (both cannot be done: node of output 'v' "
+        "(Reshape of 2xf32, 1xi64): cannot reshape [2] to [3]), so it must be "
+        "known when compiling; give --const c=FILE.npy"),
+    "loop that data ends changes a shape": (
+        "float[2] x", "y = Loop(n, , x) <body = b (int64 i, bool k, float[2] a)"
+        " => (bool d, float[4] e) { s = ReduceSum<keepdims=0>(x)\n "
+        "d = Cast<to=9>(s)\n e = Concat<axis=0>(a, a) }>", "int64 n = {3}",
+        "how often the loop runs depends on data, and value 0 that it carries "
+        "along changes its shape or type"),
     "loop as long as data says": (
         "float[2] x, int64 m",
         "y = Loop(m, , x) <body = b (int64 i, bool go, float[2] a) => "
@@ -401,12 +423,13 @@ UNSUPPORTED = {
     "QuantizeLinear": ("float[4] x", "z = QuantizeLinear<output_dtype=18>(x, s)"
                        "\ny = Cast<to=1>(z)", "float s = {1}",
                        "element type FLOAT8E4M3FNUZ is not supported"),
-    "Loop of data": ("float[2] x", "y = Loop(n, , x) <body = b "
-                     "(int64 i, bool k, float[2] a) => (bool d, float[2] e) "
-                     "{ s = ReduceSum<keepdims=0>(a)\n d = Cast<to=9>(s)\n "
-                     "e = Relu(a) }>", "int64 n = {2}",
+    "Loop of data": ("float[2] x", "y, z = Loop(n, , x) <body = b "
+                     "(int64 i, bool k, float[2] a) => (bool d, float[2] e, "
+                     "float[2] f) { s = ReduceSum<keepdims=0>(a)\n "
+                     "d = Cast<to=9>(s)\n e = Relu(a)\n f = Neg(a) }>",
+                     "int64 n = {2}",
                      "whether the loop goes on depends on data; only loops "
-                     "whose length is known when compiling are supported"),
+                     "whose length is known when compiling have scan outputs"),
     "Loop never": ("float[2] x", "z, y = Loop(n, , x) <body = b (int64 i, "
                    "bool k, float[2] a) => (bool d, float[2] e, float[2] f) "
                    "{ d = Identity(k)\n e = Relu(a)\n f = Relu(a) }>",

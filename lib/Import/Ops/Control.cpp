@@ -1,4 +1,4 @@
-//===- Control.cpp - Branches and loops that are known --------------------===//
+//===- Control.cpp - Branches and loops -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
@@ -6,18 +6,84 @@
 using namespace ax;
 using namespace ax::import;
 
+/// Whether a condition that is computed can choose between them, element by
+/// element.
+static bool areAlike(Node &n, const Entry &a, const Entry &b) {
+  return a.tensor && b.tensor && a.tensor.getType() == b.tensor.getType() &&
+         !n.b.boundOf(a.tensor) && !n.b.boundOf(b.tensor);
+}
+
+/// The first that are not; nothing where all are.
+static std::optional<size_t> findOther(Node &n, ArrayRef<Entry> a,
+                                       ArrayRef<Entry> b) {
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    if (!areAlike(n, a[i], b[i]))
+      return i;
+  return std::nullopt;
+}
+
+/// `a` where the condition, one bool, is true, else `b`, which are alike.
+static std::vector<Entry> choose(Node &n, Value condition, ArrayRef<Entry> a,
+                                 ArrayRef<Entry> b) {
+  std::vector<Entry> chosen;
+  for (auto [yes, no] : llvm::zip_equal(a, b))
+    chosen.push_back(yes.tensor == no.tensor
+                         ? yes
+                         : n.b.select(condition, yes.tensor, no.tensor));
+  return chosen;
+}
+
+/// Results of both branches, of which the condition chooses; nothing, and no
+/// failure, but why in `why`, where they are not alike.
+static std::optional<std::vector<Entry>> doBoth(Node &n,
+                                                const onnx::GraphProto &yes,
+                                                const onnx::GraphProto &no,
+                                                std::string &why) {
+  std::vector<Entry> a = n.subgraphs.run(yes, {});
+  std::vector<Entry> b = n.subgraphs.run(no, {});
+  // One number is written in this shape here, and there in that one.
+  for (auto [first, second] : llvm::zip(a, b))
+    if (first.tensor && second.tensor &&
+        Emitter::numElementsOf(first.tensor) == 1 &&
+        Emitter::numElementsOf(second.tensor) == 1)
+      second = n.b.reshape(second.tensor, Emitter::shapeOf(first.tensor));
+  if (n.failed()) {
+    why = describeError(n.b.takeFailure()).message;
+    return std::nullopt;
+  }
+  if (std::optional<size_t> other = findOther(n, a, b)) {
+    why =
+        "their outputs " + std::to_string(*other) + " differ in shape or type";
+    return std::nullopt;
+  }
+  if (a.size() != b.size()) {
+    why = "they have different numbers of outputs";
+    return std::nullopt;
+  }
+  return choose(n, n.b.reshape(n.in(0), {}), a, b);
+}
+
 static void importIf(Node &n) {
-  std::optional<int64_t> condition =
-      n.knownInt(0, "cond", "which branch there is");
-  if (!condition)
+  const onnx::GraphProto *yes = n.graphAttr("then_branch"),
+                         *no = n.graphAttr("else_branch");
+  Value condition = n.in(0);
+  if (!condition || !yes || !no)
     return;
-  const onnx::GraphProto *branch =
-      n.graphAttr(*condition ? "then_branch" : "else_branch");
-  if (!branch)
-    return;
-  std::vector<Entry> outputs = n.subgraphs.run(*branch, {});
-  for (size_t i = 0; i < outputs.size(); ++i)
-    n.out(static_cast<int>(i), outputs[i]);
+  std::string decides = "which branch there is";
+  std::optional<std::vector<Entry>> outputs;
+  if (!n.b.demand(condition) && Emitter::numElementsOf(condition) == 1) {
+    std::string why;
+    outputs = doBoth(n, *yes, *no, why);
+    decides += " (both cannot be done: " + why + ")";
+  }
+  if (!outputs) {
+    std::optional<int64_t> known = n.knownInt(0, "cond", decides);
+    if (!known)
+      return;
+    outputs = n.subgraphs.run(*known ? *yes : *no, {});
+  }
+  for (size_t i = 0; i < outputs->size(); ++i)
+    n.out(static_cast<int>(i), (*outputs)[i]);
 }
 
 /// Values of one scan output, one an iteration, along a new dimension.
@@ -55,6 +121,11 @@ static void importLoop(Node &n) {
       return;
     goesOn = *condition;
   }
+  // Whether a loop that ends by data still runs, null as long as it does, and
+  // what it has left if not. Each step goes on from the one before as if it
+  // ran, so that what is known of a step, as its number, stays known.
+  Value runs;
+  std::vector<Entry> left;
   std::vector<Entry> carried;
   for (int i = 2; i < n.numInputs(); ++i)
     carried.push_back(n.entry(i));
@@ -73,20 +144,33 @@ static void importLoop(Node &n) {
     std::vector<Entry> outputs = n.subgraphs.run(*body, inputs);
     if (n.failed())
       return;
-    std::optional<HostTensor> condition = n.b.knownValue(outputs[0].tensor);
-    if (!condition || condition->numElements() != 1) {
-      n.unsupported("whether the loop goes on depends on data; only loops "
-                    "whose length is known when compiling are supported");
+    ArrayRef<Entry> next = ArrayRef(outputs).slice(1, numCarried);
+    if (std::optional<size_t> other =
+            runs ? findOther(n, next, left) : std::nullopt) {
+      n.unsupported("how often the loop runs depends on data, and value " +
+                    llvm::Twine(*other) +
+                    " that it carries along changes its shape or type");
       return;
     }
-    goesOn = condition->getInt(0);
-    for (int j = 0; j < numCarried; ++j)
-      carried[j] = outputs[1 + j];
+    carried = next;
+    left = runs ? choose(n, runs, next, left) : carried;
     for (int j = 0; j < numScans; ++j)
       scans[j].push_back(outputs[1 + numCarried + j].tensor);
+    std::optional<HostTensor> condition = n.b.knownValue(outputs[0].tensor);
+    if (condition && condition->numElements() == 1) {
+      goesOn = condition->getInt(0);
+      continue;
+    }
+    if (!outputs[0].tensor || numScans > 0) {
+      n.unsupported("whether the loop goes on depends on data; only loops "
+                    "whose length is known when compiling have scan outputs");
+      return;
+    }
+    Value isNext = n.b.reshape(outputs[0].tensor, {});
+    runs = runs ? n.b.binary(BinaryKind::logical_and, runs, isNext) : isNext;
   }
   for (int j = 0; j < numCarried; ++j)
-    n.out(j, carried[j]);
+    n.out(j, runs ? left[j] : carried[j]);
   for (int j = 0; j < numScans; ++j) {
     if (scans[j].empty() && n.wants(numCarried + j)) {
       n.unsupported("a loop that never runs has no shape for its scan outputs");

@@ -41,6 +41,26 @@ static void importBinary(Node &n) {
   n.out(n.b.binary(kind, n.in(0), n.in(1)));
 }
 
+/// And, Or: of two bools one that is known may decide, as whether a loop goes
+/// on that has come to its last step.
+template <BinaryKind kind, bool decides>
+static void importLogical(Node &n) {
+  Value a = n.in(0), b = n.in(1);
+  if (n.failed())
+    return;
+  for (auto [x, other] : {std::pair(a, b), std::pair(b, a)}) {
+    if (Emitter::numElementsOf(x) != 1 || Emitter::numElementsOf(other) != 1)
+      break;
+    std::optional<HostTensor> known = n.b.knownValue(x);
+    if (!known || (known->getInt(0) != 0) != decides)
+      continue;
+    int64_t rank = std::max(Emitter::rankOf(a), Emitter::rankOf(b));
+    n.out(n.b.reshape(x, Shape(rank, 1)));
+    return;
+  }
+  n.out(n.b.binary(kind, a, b));
+}
+
 template <CompareKind kind>
 static void importCompare(Node &n) {
   n.out(n.b.compare(kind, n.in(0), n.in(1)));
@@ -109,7 +129,7 @@ static const OpEntry entries[] = {
     {"Acos", importUnary<UnaryKind::acos>},
     {"Acosh", importUnary<UnaryKind::acosh>},
     {"Add", importBinary<BinaryKind::add>},
-    {"And", importBinary<BinaryKind::logical_and>},
+    {"And", importLogical<BinaryKind::logical_and, false>},
     {"Asin", importUnary<UnaryKind::asin>},
     {"Asinh", importUnary<UnaryKind::asinh>},
     {"Atan", importUnary<UnaryKind::atan>},
@@ -143,7 +163,7 @@ static const OpEntry entries[] = {
     {"Mul", importBinary<BinaryKind::mul>},
     {"Neg", importUnary<UnaryKind::neg>},
     {"Not", importUnary<UnaryKind::logical_not>},
-    {"Or", importBinary<BinaryKind::logical_or>},
+    {"Or", importLogical<BinaryKind::logical_or, true>},
     {"Pow", importPow},
     {"Reciprocal", importUnary<UnaryKind::reciprocal>},
     {"Round", importUnary<UnaryKind::round>},
