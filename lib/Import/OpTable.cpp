@@ -51,7 +51,8 @@ static onnx::AttributeProto::AttributeType attributeType(StringRef name) {
       .Case("ints", AttributeProto::INTS)
       .Case("float", AttributeProto::FLOAT)
       .Case("floats", AttributeProto::FLOATS)
-      .Case("string", AttributeProto::STRING);
+      .Case("string", AttributeProto::STRING)
+      .Case("strings", AttributeProto::STRINGS);
 }
 
 namespace {

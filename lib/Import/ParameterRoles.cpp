@@ -68,6 +68,7 @@ static bool isQuantised(llvm::StringRef type, size_t number) {
       .Case("MatMulIntegerToFloat", number < 6)
       .Cases({"MatMulNBits", "DynamicQuantizeMatMul"},
              number >= 1 && number < 4)
+      .Case("DynamicQuantizeLSTM", number == 1 || number == 2 || number >= 8)
       .Case("QAttention", number != 2 && number != 5 && number < 8)
       .Cases({"QuantizeLinear", "QLinearWhere"}, number >= 1)
       .Default(type.starts_with("QLinear"));

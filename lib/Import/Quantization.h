@@ -46,6 +46,14 @@ Value requantize(Node &n, Value sum, Value scaleA, Value scaleB, Value scaleY,
 /// the bias, if there is one, are inputs. The second may be one a column.
 Value asNumbers(Node &n, Value sum, Value scaleA, int scaleB, int bias);
 
+/// Numbers from 0 to 255 less their zero point, in i32, and their scale, one
+/// number; null after a failure.
+struct QuantizedNumbers {
+  Value centred, scale;
+};
+/// Quantises `x` as it comes, by its least and its largest element and 0.
+QuantizedNumbers quantizeDynamically(Node &n, Value x);
+
 void importQuantizeLinear(Node &n);
 void importDequantizeLinear(Node &n);
 

@@ -74,7 +74,7 @@ static ArrayRef<int> contribParameters(llvm::StringRef name) {
   return llvm::StringSwitch<ArrayRef<int>>(name)
       .Cases({"BiasAdd", "BiasGelu", "FastGelu"}, second)
       .Cases({"Attention", "FusedConv", "FusedGemm", "GemmFastGelu"}, third)
-      .Case("MultiHeadAttention", fourth)
+      .Cases({"DynamicQuantizeLSTM", "MultiHeadAttention"}, fourth)
       .Case("DynamicQuantizeMatMul", fifth)
       .Case("MatMulNBits", sixth)
       .Case("SkipLayerNormalization", scaleAndBiases)

@@ -131,6 +131,29 @@ def attention():
                    unidirectional=1, outputs=(0, 1), known=known)
 
 
+def recurrences():
+    for kind in KINDS:
+        for direction, d in (("forward", 1), ("reverse", 1),
+                             ("bidirectional", 2)):
+            w, r = weights((d, 12, 32), kind), weights((d, 8, 32), kind, 1)
+            x, known = random((5, 1, 12)), [1, 2, 8, 9, 10, 11]
+            one = random((d,), low=0.004, high=0.006)
+            many = random((d, 32), low=0.004, high=0.006)
+            zeros = numbers((d,), kind, 2) // 8
+            # onnxruntime takes no others.
+            each = np.full((d, 32), 0 if kind == np.int8 else 11, kind)
+            plain = [None] * 5
+            yield Case("DynamicQuantizeLSTM", x, w, r, *plain, one, zeros, one,
+                       zeros, hidden_size=8, direction=direction, known=known,
+                       outputs=(0, 1, 2))
+            state = random((d, 1, 8), low=-1)
+            yield Case("DynamicQuantizeLSTM", x, w, r, random((d, 64)),
+                       np.array([4], np.int32), state, state,
+                       random((d, 24)), many, each, many, each,
+                       hidden_size=8, direction=direction, known=[3] + known,
+                       outputs=(0, 1, 2))
+
+
 def gemms():
     for kind, of in ((np.uint8, np.uint8), (np.uint8, np.int8),
                      (np.int8, np.int8)):
@@ -166,7 +189,7 @@ def conversions():
 
 
 GROUPS = (pairs, elements, softmaxes, pools, concatenations, products,
-          attention, gemms, conversions)
+          recurrences, attention, gemms, conversions)
 
 
 def cases(every):

@@ -31,27 +31,31 @@ static void importMatMulIntegerToFloat(Node &n) {
   n.out(asNumbers(n, sum, n.in(2), 3, 6));
 }
 
-/// Quantises A to u8 as it comes, by its least and its largest element and 0.
-static void importDynamicQuantizeMatMul(Node &n) {
-  Value a = n.in(0);
-  if (!a)
-    return;
+QuantizedNumbers ax::import::quantizeDynamically(Node &n, Value x) {
+  if (!x)
+    return {};
   std::vector<int64_t> all;
-  for (int64_t i = 0; i < Emitter::rankOf(a); ++i)
+  for (int64_t i = 0; i < Emitter::rankOf(x); ++i)
     all.push_back(i);
-  Value zero = n.b.like(a, 0);
-  Value low = n.b.min(n.b.reduce(ReduceOpKind::min, a, all, false), zero),
-        high = n.b.max(n.b.reduce(ReduceOpKind::max, a, all, false), zero);
+  Value zero = n.b.like(x, 0);
+  Value low = n.b.min(n.b.reduce(ReduceOpKind::min, x, all, false), zero),
+        high = n.b.max(n.b.reduce(ReduceOpKind::max, x, all, false), zero);
   Value range = n.b.sub(high, low);
   Value isEmpty = n.b.compare(CompareKind::eq, range, zero);
   Value scale =
-      n.b.select(isEmpty, n.b.like(a, 1), n.b.div(range, n.b.like(a, 255)));
+      n.b.select(isEmpty, n.b.like(x, 1), n.b.div(range, n.b.like(x, 255)));
   Value shift = quantize(n, n.b.div(n.b.sub(zero, low), scale), {}, DType::U8);
-  Value units = quantize(n, n.b.div(a, scale), shift, DType::U8);
+  Value units = quantize(n, n.b.div(x, scale), shift, DType::U8);
   if (!units || !shift)
+    return {};
+  return {n.b.sub(n.b.cast(units, DType::I32), n.b.cast(shift, DType::I32)),
+          scale};
+}
+
+static void importDynamicQuantizeMatMul(Node &n) {
+  auto [left, scale] = quantizeDynamically(n, n.in(0));
+  if (!left)
     return;
-  Value left =
-      n.b.sub(n.b.cast(units, DType::I32), n.b.cast(shift, DType::I32));
   Value sum = matmul(n.b, left, centred(n, 1, 3, columnsOf));
   n.out(asNumbers(n, sum, scale, 2, 4));
 }

@@ -3,6 +3,7 @@
 
 #include "../Contractions.h"
 #include "../OpTable.h"
+#include "../Recurrence.h"
 
 using namespace ax;
 using namespace ax::import;
@@ -12,7 +13,8 @@ namespace {
 /// What the three operators share: directions, steps, masks of short sequences.
 class Recurrent {
 public:
-  Recurrent(Node &n, int64_t numGates) : n(n), b(n.b), numGates(numGates) {}
+  Recurrent(Node &n, int64_t numGates, const GateProducts &products)
+      : n(n), b(n.b), numGates(numGates), products(products) {}
 
   /// One step: gates' input part x W^T + biases and state -> new state. Set by
   /// each operator.
@@ -42,8 +44,14 @@ public:
 private:
   bool prepare();
   void takeParameters();
-  Value perDirection(Value x, int64_t direction);
+  Value perDirection(Value x, int64_t direction) {
+    return ofDirection(n, x, direction);
+  }
+  /// x times gates [first, first + count) of weight W or R.
+  Value multiply(int input, int64_t direction, Value x, int64_t first,
+                 int64_t count);
 
+  const GateProducts &products;
   bool reverseFirst = false, batchFirst = false;
   int64_t steps = 0;
   Value x;
@@ -51,19 +59,32 @@ private:
 
 } // namespace
 
-Value Recurrent::perDirection(Value value, int64_t direction) {
+Value ax::import::ofDirection(Node &n, Value value, int64_t direction) {
   if (!value)
     return {};
   Shape shape(Emitter::shapeOf(value));
   shape.erase(shape.begin());
-  return b.reshape(b.sliceDim(value, 0, direction, 1), shape);
+  return n.b.reshape(n.b.sliceDim(value, 0, direction, 1), shape);
+}
+
+/// Products of floats, as the standard has them.
+static GateProducts plainProducts(Node &n) {
+  return {/*areGatesLast=*/false, [&n](int, int64_t, Value x, Value weight) {
+            return n.b.dot(x, weight, {{}, {}, {Emitter::rankOf(x) - 1}, {1}});
+          }};
+}
+
+Value Recurrent::multiply(int input, int64_t direction, Value x, int64_t first,
+                          int64_t count) {
+  Value part =
+      b.sliceDim(perDirection(n.in(input), direction),
+                 products.areGatesLast ? 1 : 0, first * hidden, count * hidden);
+  return products.multiply(input, direction, x, part);
 }
 
 Value Recurrent::recur(int64_t direction, Value state, int64_t first,
                        int64_t count) {
-  Value r = b.sliceDim(perDirection(n.in(2), direction), 0, first * hidden,
-                       count * hidden);
-  return b.dot(state, r, {{}, {}, {1}, {1}});
+  return multiply(2, direction, state, first, count);
 }
 
 Value Recurrent::recurrentBias(int64_t direction, int64_t gate) {
@@ -141,11 +162,11 @@ bool Recurrent::prepare() {
     x = b.transpose(x, {1, 0, 2});
   steps = Emitter::shapeOf(x)[0];
   batch = Emitter::shapeOf(x)[1];
-  hidden = Emitter::shapeOf(r)[2];
-  if (hidden < 1 || Emitter::shapeOf(w)[0] != numDirections ||
-      Emitter::shapeOf(r) !=
-          ArrayRef<int64_t>({numDirections, numGates * hidden, hidden}) ||
-      Emitter::shapeOf(w)[1] != numGates * hidden) {
+  size_t gates = products.areGatesLast ? 2 : 1, inner = 3 - gates;
+  ArrayRef<int64_t> ofW = Emitter::shapeOf(w), ofR = Emitter::shapeOf(r);
+  hidden = ofR[inner];
+  if (hidden < 1 || ofW[0] != numDirections || ofR[0] != numDirections ||
+      ofR[gates] != numGates * hidden || ofW[gates] != numGates * hidden) {
     n.fail("W and R do not fit");
     return false;
   }
@@ -188,7 +209,7 @@ void Recurrent::run(int numStates, Step step) {
   for (int64_t d = 0; d < numDirections && !n.failed(); ++d) {
     bool reverse = reverseFirst || d == 1;
     // The input part of all steps in one product.
-    Value input = b.dot(x, perDirection(n.in(1), d), {{}, {}, {2}, {1}});
+    Value input = multiply(1, d, x, 0, numGates);
     if (n.has(3))
       input = b.add(
           input, b.sliceDim(perDirection(n.in(3), d), 0, 0, numGates * hidden));
@@ -246,7 +267,8 @@ void Recurrent::run(int numStates, Step step) {
 }
 
 static void importRNN(Node &n) {
-  Recurrent r(n, 1);
+  GateProducts products = plainProducts(n);
+  Recurrent r(n, 1, products);
   r.activations = {"tanh"};
   r.run(1, [&](int64_t d, Value input, std::vector<Value> state) {
     Value sum = n.b.add(input, r.recur(d, state[0], 0, 1));
@@ -257,7 +279,8 @@ static void importRNN(Node &n) {
 }
 
 static void importGRU(Node &n) {
-  Recurrent r(n, 3);
+  GateProducts products = plainProducts(n);
+  Recurrent r(n, 3, products);
   r.activations = {"sigmoid", "tanh"};
   bool linear = n.intAttr("linear_before_reset", 0);
   // Gates: z, r, h.
@@ -288,8 +311,8 @@ static void importGRU(Node &n) {
   });
 }
 
-static void importLSTM(Node &n) {
-  Recurrent r(n, 4);
+void ax::import::importLSTM(Node &n, const GateProducts &products) {
+  Recurrent r(n, 4, products);
   r.activations = {"sigmoid", "tanh", "tanh"};
   bool coupled = n.intAttr("input_forget", 0);
   // Gates: i, o, f, c; peepholes: i, o, f.
@@ -320,7 +343,7 @@ static void importLSTM(Node &n) {
 
 static const OpEntry entries[] = {
     {"GRU", importGRU},
-    {"LSTM", importLSTM},
+    {"LSTM", [](Node &n) { importLSTM(n, plainProducts(n)); }},
     {"RNN", importRNN},
 };
 
