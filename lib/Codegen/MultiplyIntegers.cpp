@@ -15,8 +15,8 @@
 // zw, are less by 128; and numbers to multiply without one, so that those with,
 // as zx, are more by 128 (else oneDNN 2.6 does that, and takes off what it adds
 // in f32, which rounds). In a model zw is 0 or 128 for the most part, and the
-// sums over weights are made once. A convolution is the same, if zw is that, of
-// an image around which there is zx.
+// sums over weights are made once. A convolution is the same of an image around
+// which there is zx; the sums of what windows see are one more convolution.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
@@ -149,8 +149,9 @@ struct MultiplyIntegersPass
         type);
   }
 
-  /// `x` and `w` are the numbers, which have signs in `w`.
-  static Value convolve(ConvOp conv, Value x, Value w, Value zero,
+  /// `x` and `w` are the numbers, which have signs in `w`; a zero point that is
+  /// null is 0.
+  static Value convolve(ConvOp conv, Value x, Value w, Value zero, Value zw,
                         TensorBuilder &t) {
     SmallVector<int64_t> pads(conv.getPads());
     bool isPadded = llvm::any_of(pads, [](int64_t pad) { return pad != 0; });
@@ -160,8 +161,22 @@ struct MultiplyIntegersPass
     }
     RankedTensorType type =
         tensorType(conv.getResult()).clone(t.b.getI32Type());
-    Value y = ConvOp::create(t.b, type, x, w, conv.getStrides(), pads,
-                             conv.getDilations(), conv.getGroups());
+    auto filtered = [&](Value filters) {
+      SmallVector<int64_t> shape(type.getShape());
+      shape[1] = shapeOf(filters)[0];
+      return ConvOp::create(t.b, type.clone(shape), x, filters,
+                            conv.getStrides(), pads, conv.getDilations(),
+                            conv.getGroups());
+    };
+    Value y = filtered(w);
+    if (zw) {
+      SmallVector<int64_t> window(shapeOf(w));
+      window[0] = static_cast<int64_t>(conv.getGroups());
+      Value seen = filtered(t.splat(window, elementType(w), 1));
+      if (zero)
+        seen = t.sub(seen, t.mul(zero, static_cast<double>(numTermsOf(conv))));
+      y = t.sub(y, t.mul(seen, zw));
+    }
     if (!zero)
       return y;
     SmallVector<int64_t> shape(type.getRank(), 1);
@@ -183,10 +198,10 @@ struct MultiplyIntegersPass
       return elementType(value).isUnsignedInteger();
     };
     int32_t shiftX = isUnsigned(x) ? 0 : -middleOfUnsigned,
-            shiftW = isUnsigned(w) ? middleOfUnsigned : 0;
+            shiftW = isUnsigned(w) ? middleOfUnsigned : factors[1].offset;
     if (shiftX != 0)
       x = shiftedNumbers(x, shiftX, /*isSigned=*/false, t);
-    if (shiftW != 0)
+    if (isUnsigned(w))
       w = shiftedNumbers(w, shiftW, /*isSigned=*/true, t);
     auto zeroOf = [&](unsigned factor, int32_t shift) {
       const FactorParameter &zero = factors[factor].zero;
@@ -194,10 +209,10 @@ struct MultiplyIntegersPass
           zero.value ? alongResult(product, factor, zero, t) : Value();
       return shifted(along, shift, zero, t);
     };
-    Value zx = zeroOf(0, shiftX);
+    Value zx = zeroOf(0, shiftX), zw = zeroOf(1, shiftW);
     auto conv = dyn_cast<ConvOp>(product);
-    Value y = conv ? convolve(conv, x, w, zx, t)
-                   : multiply(product, x, w, zx, zeroOf(1, shiftW), t);
+    Value y = conv ? convolve(conv, x, w, zx, zw, t)
+                   : multiply(product, x, w, zx, zw, t);
     Value result = product->getResult(0),
           asResult = scaled(y, factors, product, t);
     // Convolutions of integers are written as those of f64.

@@ -48,17 +48,17 @@ std::optional<int64_t> resultDimOf(Operation *product, unsigned factor,
   return number;
 }
 
-/// A constant of whole numbers in the range of i8, in i8.
-static Value narrowed(Value constant, OpBuilder &builder) {
+/// A constant of whole numbers less `offset`, which are in the range of i8.
+static Value narrowed(Value constant, int32_t offset, OpBuilder &builder) {
   auto dense =
       cast<DenseElementsAttr>(constant.getDefiningOp<ConstantOp>().getValue());
   SmallVector<int8_t> numbers;
   if (isa<FloatType>(dense.getElementType()))
     for (const APFloat &number : dense.getValues<APFloat>())
-      numbers.push_back(static_cast<int8_t>(number.convertToDouble()));
+      numbers.push_back(static_cast<int8_t>(number.convertToDouble() - offset));
   else
     for (const APInt &number : dense.getValues<APInt>())
-      numbers.push_back(static_cast<int8_t>(number.getSExtValue()));
+      numbers.push_back(static_cast<int8_t>(number.getSExtValue() - offset));
   RankedTensorType type = tensorType(constant).clone(builder.getIntegerType(8));
   return ConstantOp::create(builder, constant.getLoc(), type,
                             DenseElementsAttr::get(type, ArrayRef(numbers)));
@@ -67,7 +67,7 @@ static Value narrowed(Value constant, OpBuilder &builder) {
 Value numbersOf(const ScaledFactor &factor, OpBuilder &builder) {
   Value numbers = factor.numbers;
   if (!isInteger8(elementType(numbers)) && !isFloat8(elementType(numbers)))
-    numbers = narrowed(numbers, builder);
+    numbers = narrowed(numbers, factor.offset, builder);
   Type element = elementType(numbers);
   for (Operation *move : factor.moves) {
     Operation *moved = builder.clone(*move);

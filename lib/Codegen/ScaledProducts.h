@@ -18,7 +18,7 @@ namespace ax::codegen {
 std::optional<int64_t> resultDimOf(mlir::Operation *product, unsigned factor,
                                    int64_t dim);
 
-/// The factor's numbers, moved as it is.
+/// The factor's numbers, less its offset, moved as it is.
 mlir::Value numbersOf(const ScaledFactor &factor, mlir::OpBuilder &builder);
 
 /// A factor's parameter, as it broadcasts with the product's result; null where

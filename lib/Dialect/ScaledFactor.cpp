@@ -104,30 +104,52 @@ std::optional<ScaledFactor> ax::matchScaledFloat8(Value factor) {
   return followMoves(found) ? std::optional(found) : std::nullopt;
 }
 
-/// Whether `value` is a constant of whole numbers in the range of i8.
-static bool isConstantOfInteger8(Value value) {
+/// By how much a constant of whole numbers is more than what i8 has; nothing of
+/// others, and where that does not reach from the least to the largest.
+static std::optional<int32_t> offsetOfInteger8(Value value) {
+  constexpr int32_t low = -128, high = 127, most = 1 << 24;
   auto constant = value.getDefiningOp<ConstantOp>();
   auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
                         : DenseElementsAttr();
-  if (!dense)
-    return false;
-  if (elementType(value).isSignlessInteger(32))
-    return llvm::all_of(dense.getValues<APInt>(), [](const APInt &number) {
-      return number.isSignedIntN(8);
-    });
-  return isa<FloatType>(elementType(value)) &&
-         llvm::all_of(dense.getValues<APFloat>(), [](const APFloat &number) {
-           APSInt whole(8, /*isUnsigned=*/false);
-           bool isExact = false;
-           return number.convertToInteger(whole, APFloat::rmTowardZero,
-                                          &isExact) == APFloat::opOK &&
-                  isExact;
-         });
+  if (!dense || dense.empty())
+    return std::nullopt;
+  int64_t least = most, largest = -most;
+  auto include = [&](int64_t number) {
+    least = std::min(least, number);
+    largest = std::max(largest, number);
+  };
+  if (elementType(value).isSignlessInteger(32)) {
+    for (const APInt &number : dense.getValues<APInt>())
+      include(number.getSExtValue());
+  } else if (isa<FloatType>(elementType(value))) {
+    for (const APFloat &number : dense.getValues<APFloat>()) {
+      APSInt whole(32, /*isUnsigned=*/false);
+      bool isExact = false;
+      if (number.convertToInteger(whole, APFloat::rmTowardZero, &isExact) !=
+              APFloat::opOK ||
+          !isExact)
+        return std::nullopt;
+      include(whole.getSExtValue());
+    }
+  } else {
+    return std::nullopt;
+  }
+  if (largest - least > high - low || least < -most || largest > most)
+    return std::nullopt;
+  int64_t offset = largest > high ? largest - high
+                   : least < low  ? least - low
+                                  : 0;
+  return static_cast<int32_t>(offset);
+}
+
+/// Whether `value` is a constant of whole numbers in the range of i8.
+static bool isConstantOfInteger8(Value value) {
+  return offsetOfInteger8(value) == 0;
 }
 
 /// `value`, if it is numbers of i32 or of eight bits as floats: those.
 static Value integersOf(Value value) {
-  if (isConstantOfInteger8(value))
+  if (offsetOfInteger8(value))
     return value;
   auto cast = value.getDefiningOp<CastOp>();
   if (!cast || !isa<FloatType>(elementType(cast.getResult())) ||
@@ -167,10 +189,12 @@ std::optional<ScaledFactor> ax::matchScaledInteger(Value factor) {
       return std::nullopt;
     value = difference.getLhs();
   }
-  if (CastOp widened = wideningOf(value, isInteger8))
+  if (CastOp widened = wideningOf(value, isInteger8)) {
     found.numbers = widened.getOperand();
-  else if (isConstantOfInteger8(value))
+  } else if (std::optional<int32_t> offset = offsetOfInteger8(value)) {
     found.numbers = value;
+    found.offset = *offset;
+  }
   if (!found.numbers || shapeOf(found.numbers) != shape || !followMoves(found))
     return std::nullopt;
   return found;
@@ -220,12 +244,19 @@ static bool areOfConvolution(const ScaledFactor &x, const ScaledFactor &w,
   bool hasZero =
       !x.zero.value || isInteger8Zero(x.zero.value, elementType(x.numbers));
   bool mayPad = hasZero && (!isCut || (isOfUnsigned(x) && !x.zero.value));
-  if (x.zero.dim || x.scale.dim || !mayPad ||
-      (w.scale.dim && *w.scale.dim != 0))
+  auto isOfFilters = [](const FactorParameter &parameter) {
+    return !parameter.dim || *parameter.dim == 0;
+  };
+  if (x.zero.dim || x.scale.dim || !mayPad || !isOfFilters(w.zero) ||
+      !isOfFilters(w.scale))
     return false;
-  if (!isOfUnsigned(w))
-    return !w.zero.value;
-  return w.zero.value && integerOf(w.zero.value) == middleOfUnsigned;
+  bool isMiddle = isOfUnsigned(w) ? w.zero.value && integerOf(w.zero.value) ==
+                                                        middleOfUnsigned
+                                  : !w.zero.value && w.offset == 0;
+  // Else all that each window sees is added up, by one more filter for each
+  // group.
+  auto groups = static_cast<int64_t>(conv.getGroups());
+  return isMiddle || groups == 1 || groups == shapeOf(conv.getW())[0];
 }
 
 /// Whether dimension `dim` of a factor is summed over.
@@ -261,7 +292,7 @@ bool ax::isProductOfIntegers(Operation *op) {
       matchScaledInteger(op->getOperand(1))};
   int64_t largest = 1;
   for (auto [i, factor] : llvm::enumerate(factors)) {
-    if (!factor)
+    if (!factor || (i == 0 && factor->offset != 0))
       return false;
     Value zero = factor->zero.value;
     if (isFloat && zero && !isInteger8Zero(zero))

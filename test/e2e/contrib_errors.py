@@ -228,6 +228,15 @@ def quantized():
            "'y_scale' and 'y_zero_point' go together", MALFORMED)
     yield (Case("QGemm", x, one, zero, w[0].copy(), one, zero),
            "A and B must be matrices", MALFORMED)
+    w, r = (random((1, size, 16), np.uint8, 0, 256) for size in (8, 4))
+    scale, point = random((1, 16)), np.zeros((1, 16), np.uint8)
+    yield (Case("DynamicQuantizeLSTM", random((5, 1, 8)), w, r, *[None] * 5,
+                scale[:, :3].copy(), point, scale, point, hidden_size=4),
+           "a scale or zero point of [1x3] is neither one number a direction "
+           "nor one a column", MALFORMED)
+    yield (Case("DynamicQuantizeLSTM", random((5, 1, 8)), w, w, *[None] * 5,
+                scale, point, scale, point, hidden_size=4),
+           "W and R do not fit", MALFORMED)
     yield (Case("QLinearReduceMean", x, one, zero, one, zero, axes=[1],
                 keepdims=1),
            "of domain com.microsoft, which is not ONNX's own:\n  "

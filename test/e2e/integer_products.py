@@ -146,11 +146,11 @@ def agrees(product, weights, fill, *form):
                 "--rtol=1e-5", "--atol=1e-4")
             commands = run(tool("axrun"), f"{folder}/plan.mlir",
                            "--list-commands").stdout
-            # Weights of convolutions have a sign, or a zero point in the middle.
-            isConvolution = fill in (convDynamic, convDequantized)
+            # Weights of groups have a sign, or a zero point in the middle.
+            isGrouped = getattr(product, "groups", 1) > 1
             kind = "middle" if weights is UNSIGNED else "none"
             if (multipliesIntegers() and layout == "--tp=1"
-                    and (not isConvolution or form[0] == kind)
+                    and (not isGrouped or form[0] == kind)
                     and "i8" not in commands):
                 raise Failed(f"no product of integers:\n{commands}")
 

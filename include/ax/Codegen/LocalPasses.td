@@ -127,7 +127,7 @@ def MultiplyIntegers : Pass<"axl-multiply-integers"> {
     zero point, times a scale, each one number or one of each row or column of the
     result, becomes one of what was widened, in i32, less what zero points add to it,
     times the scales; likewise a convolution, whose image is padded with its zero
-    point. A first factor with a sign is more by 128, and a second one without is less
+    point, but in groups of several filters by weights with a zero point of their own. A first factor with a sign is more by 128, and a second one without is less
     by that. Sums are exact: products of i32 have the bits that they had.
   }];
 }

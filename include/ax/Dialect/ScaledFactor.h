@@ -28,9 +28,10 @@ struct FactorParameter {
 /// bits: widened, of integers less a zero point, times a scale, of floats
 /// perhaps rounded after that, and perhaps moved.
 struct ScaledFactor {
-  /// The numbers; of integers it may be a constant in a wider type, whose
-  /// elements are in the range of i8, as folding makes it.
+  /// The numbers; of integers it may be a constant in a wider type, as folding
+  /// makes it, whose elements less `offset` are in the range of i8.
   mlir::Value numbers;
+  int32_t offset = 0;
   /// In i32, of integers only.
   FactorParameter zero;
   FactorParameter scale;
@@ -49,9 +50,10 @@ std::optional<ScaledFactor> matchScaledInteger(mlir::Value factor);
 
 /// Whether `op` is a product, `ax.linear` or `ax.dot`, of two such factors.
 bool isProductOfFloat8(mlir::Operation *op);
-/// Of integers it may be a convolution, too, by weights without a zero point,
-/// or without a sign and with one in the middle; and a product may itself be of
-/// i32. Its sums are in i32's range, unless they wrap anyway.
+/// Of integers it may be a convolution, too, but in groups of several filters
+/// only by weights without a zero point, or without a sign and with one in the
+/// middle; and a product may itself be of i32. Its sums are in i32's range,
+/// unless they wrap anyway.
 bool isProductOfIntegers(mlir::Operation *op);
 
 /// How many numbers each sum of a product, `ax.linear`, `ax.dot` or `ax.conv`,

@@ -116,7 +116,8 @@ axl.stage @conv(%x: tensor<2x3x8x8xui8>, %w: tensor<16x3x3x3xi8>, %sx: tensor<f3
 // -----
 
 // Without a zero point padding is of zeros, which are 128 where there was a sign.
-// Weights whose zero point is not the middle stay.
+// A zero point of weights that is not the middle is multiplied with the sums of what
+// windows see. Groups of several channels and filters stay then.
 // CHECK-LABEL: axl.stage @padding
 // CHECK: ax.constant dense<-128> : tensor<i32> -> tensor<i32>
 // CHECK: %[[Z:.*]] = ax.constant dense<128> : tensor<i32> -> tensor<i32>
@@ -124,8 +125,17 @@ axl.stage @conv(%x: tensor<2x3x8x8xui8>, %w: tensor<16x3x3x3xi8>, %sx: tensor<f3
 // CHECK: ax.pad %{{.*}} value %[[V]]
 // CHECK: ax.conv %{{.*}} pads [0, 0, 0, 0] dilations [1, 1] {groups = 4 : i64} : tensor<1x4x7x7xui8>, tensor<4x1x3x3xi8> -> tensor<1x4x5x5xi32>
 // CHECK: ax.cast {{.*}} -> tensor<1x4x5x5xf64>
+// CHECK: %[[D:.*]] = ax.conv %[[P:.*]], %{{.*}} {groups = 4 : i64} : tensor<1x4x7x7xui8>, tensor<4x1x3x3xi8> -> tensor<1x4x5x5xi32>
+// CHECK: %[[O:.*]] = ax.constant dense<1> : tensor<4x1x3x3xi8>
+// CHECK: %[[S:.*]] = ax.conv %[[P]], %[[O]] {{.*}} {groups = 4 : i64} : tensor<1x4x7x7xui8>, tensor<4x1x3x3xi8> -> tensor<1x4x5x5xi32>
+// CHECK: %[[K:.*]] = ax.binary mul %{{.*}}, %{{.*}} : tensor<i32>, tensor<i32> -> tensor<i32>
+// CHECK: %[[L:.*]] = ax.binary sub %[[S]], %[[K]]
+// CHECK: %[[M:.*]] = ax.binary mul %[[L]], %{{.*}} : tensor<1x4x5x5xi32>, tensor<i32>
+// CHECK: %[[Y:.*]] = ax.binary sub %[[D]], %[[M]]
+// CHECK: ax.reduce sum
+// CHECK: ax.cast {{.*}} -> tensor<1x4x5x5xf64>
 // CHECK: ax.conv {{.*}} -> tensor<1x4x5x5xf64>
-axl.stage @padding(%x: tensor<1x4x5x5xi8>, %w: tensor<4x1x3x3xui8>) {
+axl.stage @padding(%x: tensor<1x4x5x5xi8>, %w: tensor<4x1x3x3xui8>, %v: tensor<4x2x3x3xui8>) {
   %z = ax.constant dense<128> : tensor<i32> -> tensor<i32>
   %n = ax.constant dense<127> : tensor<i32> -> tensor<i32>
   %0 = ax.cast %x : tensor<1x4x5x5xi8> -> tensor<1x4x5x5xf64>
@@ -136,7 +146,33 @@ axl.stage @padding(%x: tensor<1x4x5x5xi8>, %w: tensor<4x1x3x3xui8>) {
   %5 = ax.binary sub %1, %n : tensor<4x1x3x3xi32>, tensor<i32> -> tensor<4x1x3x3xi32>
   %6 = ax.cast %5 : tensor<4x1x3x3xi32> -> tensor<4x1x3x3xf64>
   %7 = ax.conv %0, %6 strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] {groups = 4 : i64} : tensor<1x4x5x5xf64>, tensor<4x1x3x3xf64> -> tensor<1x4x5x5xf64>
-  axl.yield %4, %7 : tensor<1x4x5x5xf64>, tensor<1x4x5x5xf64>
+  %8 = ax.cast %v : tensor<4x2x3x3xui8> -> tensor<4x2x3x3xi32>
+  %9 = ax.binary sub %8, %n : tensor<4x2x3x3xi32>, tensor<i32> -> tensor<4x2x3x3xi32>
+  %10 = ax.cast %9 : tensor<4x2x3x3xi32> -> tensor<4x2x3x3xf64>
+  %11 = ax.conv %0, %10 strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] {groups = 2 : i64} : tensor<1x4x5x5xf64>, tensor<4x2x3x3xf64> -> tensor<1x4x5x5xf64>
+  axl.yield %4, %7, %11 : tensor<1x4x5x5xf64>, tensor<1x4x5x5xf64>, tensor<1x4x5x5xf64>
+}
+
+// -----
+
+// Constants that a zero point was taken off are less by what i8 does not reach; those
+// that reach further stay.
+// CHECK-LABEL: axl.stage @folded
+// CHECK: %[[W:.*]] = ax.constant dense<{{\[\[\[\[}}-100{{\]\]\]}}, {{\[\[\[}}127{{\]\]\]\]}}> : tensor<2x1x1x1xi8>
+// CHECK: %[[Z:.*]] = ax.constant dense<-23> : tensor<i32>
+// CHECK: %[[D:.*]] = ax.conv %arg0, %[[W]] {{.*}} -> tensor<1x2x5x5xi32>
+// CHECK: %[[O:.*]] = ax.constant dense<1> : tensor<1x1x1x1xi8>
+// CHECK: %[[S:.*]] = ax.conv %arg0, %[[O]]
+// CHECK: %[[M:.*]] = ax.binary mul %[[S]], %[[Z]]
+// CHECK: ax.binary sub %[[D]], %[[M]]
+// CHECK: ax.conv {{.*}} -> tensor<1x2x5x5xf32>
+axl.stage @folded(%x: tensor<1x1x5x5xui8>) {
+  %0 = ax.cast %x : tensor<1x1x5x5xui8> -> tensor<1x1x5x5xf32>
+  %w = ax.constant dense<[[[[-77.0]]], [[[150.0]]]]> : tensor<2x1x1x1xf32> -> tensor<2x1x1x1xf32>
+  %1 = ax.conv %0, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x1x5x5xf32>, tensor<2x1x1x1xf32> -> tensor<1x2x5x5xf32>
+  %v = ax.constant dense<[[[[-107.0]]], [[[150.0]]]]> : tensor<2x1x1x1xf32> -> tensor<2x1x1x1xf32>
+  %2 = ax.conv %0, %v strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x1x5x5xf32>, tensor<2x1x1x1xf32> -> tensor<1x2x5x5xf32>
+  axl.yield %1, %2 : tensor<1x2x5x5xf32>, tensor<1x2x5x5xf32>
 }
 
 // -----
