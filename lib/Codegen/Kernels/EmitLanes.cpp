@@ -327,7 +327,7 @@ bool Emitter::makeLanes() {
 Emitter::Values Emitter::emitLanes(IndexSpace::Nest &nest, ValueRange carried,
                                    Body body) {
   Values results(carried);
-  Lanes lanes{nest.plan->numLanes(), {}};
+  Lanes lanes{nest.plan->numLanes(), nestDepth, {}};
   llvm::SaveAndRestore ofLanes(inLanes,
                                inLanes || lanes.count == 1 ? inLanes : &lanes);
   memos.emplace_back();
@@ -388,7 +388,7 @@ Emitter::Values Emitter::emitTurn(IndexSpace::Nest &nest, const Turns &turns,
     emit(writer.select(writer.isLess(point, turns.head), point, behind));
     return results;
   }
-  Lanes lanes{turns.lanes, {}};
+  Lanes lanes{turns.lanes, nestDepth, {}};
   llvm::SaveAndRestore ofLanes(inLanes, inLanes ? inLanes : &lanes);
   Shifted shifted{&nest, turns.head,
                   writer.mulIndex(point, writer.number(turns.lanes))};

@@ -239,7 +239,7 @@ Emitter::RowValue Emitter::emitColumns(const Reduction &r,
   Values sums = emitLoops(
       nest, Values(count * together.size(), writer.neutral(r.kind, r.element)),
       [&](ValueRange values) {
-        Lanes lanes{count, {}};
+        Lanes lanes{count, nestDepth, {}};
         llvm::SaveAndRestore ofLanes(inLanes, &lanes);
         Indices inner = space.delinearize(space.linear(nest), r.innerSizes);
         Values next(values);

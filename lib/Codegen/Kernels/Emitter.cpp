@@ -183,7 +183,7 @@ Emitter::Values Emitter::dealOut(IndexSpace::Nest &nest, ValueRange carried,
   if (!combining) {
     for (const Turns &some : turns)
       writer.dealtLoop(some.count, togetherOf(nest, some), [&](ValueRange all) {
-        Lanes lanes{some.lanes, {}};
+        Lanes lanes{some.lanes, nestDepth, {}};
         llvm::SaveAndRestore ofLanes(inLanes,
                                      all.size() > 1 ? &lanes : inLanes);
         for (Value point : all)
@@ -374,7 +374,7 @@ void Emitter::storeElement(Value value, Value base, const IndexExpr &offset,
                            Type type) {
   if (wholeNest)
     noteNeighbours(offset, type);
-  if (!inLanes) {
+  if (!inLanes || inLanes->depth != nestDepth) {
     writer.store(value, base, space.materialize(offset), type);
     return;
   }

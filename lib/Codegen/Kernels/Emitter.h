@@ -101,10 +101,12 @@ private:
     Value value, near, further;
     mlir::Type type;
   };
-  /// What is being written of several points, and what these are to store, by
-  /// where it goes, once all are written.
+  /// What is being written of several points of a nest, which has so many
+  /// around it, and what these are to store, by where it goes, once all are
+  /// written. Nests within a point store at once: what they store they read.
   struct Lanes {
     int64_t count;
+    int depth;
     llvm::MapVector<Value, llvm::SmallVector<Store>> stores;
   };
   /// What is known of accesses at neighbouring points of a plan's last loop.

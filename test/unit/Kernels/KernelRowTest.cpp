@@ -155,6 +155,25 @@ TEST(KernelRow, SumsOfBlocks) {
     }
 }
 
+// Two sums of blocks, one for each of two neighbours, as of the gradient of a
+// scale of each head: each is made in memory of its own.
+TEST(KernelRow, SumsOfBlocksOfNeighbours) {
+  for (const char *heads : {"2", "3"}) {
+    std::string first = std::string("8x16x") + heads + "x8xf32",
+                turned = std::string("8x") + heads + "x16x8xf32",
+                sums = std::string(heads) + "xf32";
+    check({{first, turned},
+           "%t = ax.transpose %a [0, 2, 1, 3] : tensor<" + first +
+               "> -> tensor<" + turned +
+               ">\n%p = ax.binary mul %t, %b : tensor<" + turned +
+               ">, tensor<" + turned + "> -> tensor<" + turned +
+               ">\n%r = ax.reduce sum %p dims [0, 2, 3] : tensor<" + turned +
+               "> -> tensor<" + sums + ">",
+           {{"%r", sums}}},
+          {}, 1e-5);
+  }
+}
+
 TEST(KernelRow, Softmax) {
   for (const std::string &type : floats)
     for (const char *dim : {"2", "1", "0"})
