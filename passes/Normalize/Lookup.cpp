@@ -134,9 +134,47 @@ struct GatherNDIdentity : OpRewritePattern<GatherNDOp> {
   }
 };
 
+/// One slice of each sample, or several: `states[batch_index, last]`, whose
+/// first indices count samples. These become a dimension of a batch, so that
+/// nothing is looked up in another's.
+struct GatherNDOfSamples : OpRewritePattern<GatherNDOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherNDOp op,
+                                PatternRewriter &rewriter) const final {
+    auto columns = op.getIndices().getDefiningOp<ConcatOp>();
+    ArrayRef<int64_t> shape = shapeOf(op.getIndices());
+    int64_t last = static_cast<int64_t>(shape.size()) - 1;
+    if (op.getBatchDims() != 0 || last < 1 || !columns ||
+        columns.getDim() != static_cast<uint64_t>(last) || shape[0] < 2 ||
+        shape[0] != shapeOf(op.getOperand())[0])
+      return failure();
+    Value samples = columns.getOperands().front();
+    if (shapeOf(samples)[last] != 1 || columns.getNumOperands() < 2)
+      return failure();
+    auto indices = knownIndices(samples, shape[0]);
+    if (!indices)
+      return failure();
+    int64_t ofSample = static_cast<int64_t>(indices->size()) / shape[0];
+    for (auto [i, index] : llvm::enumerate(*indices))
+      if (index != static_cast<int64_t>(i) / ofSample)
+        return failure();
+    noteDecided(samples);
+    SmallVector<Value> rest(llvm::drop_begin(columns.getOperands()));
+    Value within =
+        rest.size() == 1
+            ? rest.front()
+            : ConcatOp::create(rewriter, columns.getLoc(), rest, last)
+                  .getResult();
+    rewriter.replaceOpWithNewOp<GatherNDOp>(op, op.getType(), op.getOperand(),
+                                            within, /*batch_dims=*/1);
+    return success();
+  }
+};
+
 } // namespace
 
 void ax::addLookupPatterns(RewritePatternSet &patterns) {
-  patterns.add<GatherToSlice, GatherToRepeat, GatherNDIdentity>(
-      patterns.getContext());
+  patterns
+      .add<GatherToSlice, GatherToRepeat, GatherNDIdentity, GatherNDOfSamples>(
+          patterns.getContext());
 }

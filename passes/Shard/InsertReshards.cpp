@@ -141,6 +141,8 @@ public:
   void finish();
 
 private:
+  /// An error at `op`, for which micro-batches would have to be put together.
+  LogicalResult failInTime(Operation *op, const Step &step, StringRef cause);
   LogicalResult setStateType(LoadOp load, RankedTensorType type,
                              llvm::DenseSet<Operation *> &stored);
 
@@ -157,6 +159,24 @@ private:
 };
 
 } // namespace
+
+LogicalResult Inserter::failInTime(Operation *op, const Step &step,
+                                   StringRef cause) {
+  InFlightDiagnostic error = op->emitError();
+  error << "needs all of the batch at once (" << toString(step.kind)
+        << " in time" << (cause.empty() ? "" : ", because ") << cause
+        << "): run this model with --micro-batches=1";
+  for (auto [whole, part] : llvm::zip_equal(graph.values, produced)) {
+    auto load = whole.getDefiningOp<LoadOp>();
+    if (load && part != whole &&
+        states.lookup<StateOp>(load.getState()).getTrainable())
+      return error << ", or, as '" << load.getState()
+                   << "' has a part for each sample of the batch, with "
+                      "--frozen="
+                   << load.getState();
+  }
+  return error;
+}
 
 LogicalResult Inserter::setStateType(LoadOp load, RankedTensorType type,
                                      llvm::DenseSet<Operation *> &stored) {
@@ -220,10 +240,7 @@ LogicalResult Inserter::insert(const Resharding &found) {
           step.kind == StepKind::AllReduce && isKeptInTime(reshard.from);
       if (!inTime(step.axes, mesh).empty() && step.kind != StepKind::AllSlice &&
           !isKept)
-        return first->emitError()
-               << "needs all of the batch at once (" << toString(step.kind)
-               << " in time" << (reshard.cause.empty() ? "" : ", because ")
-               << reshard.cause << "): run this model with --micro-batches=1";
+        return failInTime(first, step, reshard.cause);
       value = createStep(builder, loc, step, value, mesh, because);
       Operation *made = value.getDefiningOp();
       // Who uses it through another reshard may come before.

@@ -55,16 +55,10 @@ static Value gatherResults(Node &n, Value x, Value indices) {
   return n.b.gather(n.b.filled(x, 0), index, bound.dim);
 }
 
-static void importGather(Node &n) {
-  Value x = n.in(0), indices = n.in(1);
-  if (!x || !indices)
-    return;
+static Value gatherAlong(Node &n, Value x, Value indices, int64_t axis) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
-  int64_t axis = n.dim(n.intAttr("axis", 0), shape.size());
-  if (n.failed())
-    return;
   if (const Bound *bound = n.b.boundOf(x); bound && bound->dim == axis)
-    return n.out(gatherResults(n, x, indices));
+    return gatherResults(n, x, indices);
   // Evenly spaced known indices are a slice, which layouts understand.
   if (auto even = progression(n.b, indices, shape[axis])) {
     ArrayRef<int64_t> many = Emitter::shapeOf(indices);
@@ -73,9 +67,18 @@ static void importGather(Node &n) {
     Shape result(shape.take_front(axis));
     result.insert(result.end(), many.begin(), many.end());
     result.insert(result.end(), shape.begin() + axis + 1, shape.end());
-    return n.out(n.b.reshape(y, result));
+    return n.b.reshape(y, result);
   }
-  n.out(n.b.gather(x, indices, axis));
+  return n.b.gather(x, indices, axis);
+}
+
+static void importGather(Node &n) {
+  Value x = n.in(0), indices = n.in(1);
+  if (!x || !indices)
+    return;
+  int64_t axis = n.dim(n.intAttr("axis", 0), Emitter::rankOf(x));
+  if (!n.failed())
+    n.out(gatherAlong(n, x, indices, axis));
 }
 
 static void importGatherElements(Node &n) {
@@ -127,6 +130,11 @@ static void importGatherND(Node &n) {
     result.insert(result.end(), shape.begin() + many.back(), shape.end());
     return n.out(n.b.reshape(x, result));
   }
+  // One index each is what a Gather takes, as of PyTorch's `table[positions]`;
+  // of that a table may be split, and gradients come from parts of a batch.
+  ArrayRef<int64_t> many = Emitter::shapeOf(indices);
+  if (batchDims == 0 && many.size() > 1 && many.back() == 1 && !n.b.boundOf(x))
+    return n.out(gatherAlong(n, x, n.b.reshape(indices, many.drop_back()), 0));
   n.out(n.b.gatherND(x, indices, batchDims));
 }
 

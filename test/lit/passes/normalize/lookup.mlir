@@ -63,4 +63,33 @@ ax.program @transposed(%m: tensor<2x2xi1>) -> tensor<2x2xi1> {
   %0 = ax.gather_nd %m[%i] batch_dims 0 : tensor<2x2xi1>, tensor<2x2x2xi64> -> tensor<2x2xi1>
   ax.return %0 : tensor<2x2xi1>
 }
+
+// What is looked up in each sample is so in a batch.
+// CHECK-LABEL: ax.program @of_samples
+// CHECK: %[[A:.*]] = ax.gather_nd %arg0[%arg1] batch_dims 1 : tensor<3x8x4xf32>, tensor<3x1xi64> -> tensor<3x4xf32>
+// CHECK: %[[C:.*]] = ax.concat %arg2, %arg2 dim 2 : tensor<3x2x1xi64>, tensor<3x2x1xi64> -> tensor<3x2x2xi64>
+// CHECK: %[[B:.*]] = ax.gather_nd %arg0[%[[C]]] batch_dims 1 : tensor<3x8x4xf32>, tensor<3x2x2xi64> -> tensor<3x2xf32>
+// CHECK: ax.return %[[A]], %[[B]]
+ax.program @of_samples(%x: tensor<3x8x4xf32>, %i: tensor<3x1xi64>, %j: tensor<3x2x1xi64>) -> (tensor<3x4xf32>, tensor<3x2xf32>) {
+  %n = ax.constant dense<[[0], [1], [2]]> : tensor<3x1xi64> -> tensor<3x1xi64>
+  %0 = ax.concat %n, %i dim 1 : tensor<3x1xi64>, tensor<3x1xi64> -> tensor<3x2xi64>
+  %1 = ax.gather_nd %x[%0] batch_dims 0 : tensor<3x8x4xf32>, tensor<3x2xi64> -> tensor<3x4xf32>
+  %m = ax.constant dense<[[[0], [0]], [[1], [1]], [[-1], [-1]]]> : tensor<3x2x1xi64> -> tensor<3x2x1xi64>
+  %2 = ax.concat %m, %j, %j dim 2 : tensor<3x2x1xi64>, tensor<3x2x1xi64>, tensor<3x2x1xi64> -> tensor<3x2x3xi64>
+  %3 = ax.gather_nd %x[%2] batch_dims 0 : tensor<3x8x4xf32>, tensor<3x2x3xi64> -> tensor<3x2xf32>
+  ax.return %1, %3 : tensor<3x4xf32>, tensor<3x2xf32>
+}
+
+// Samples in another order, and of some samples only.
+// CHECK-LABEL: ax.program @of_other_samples
+// CHECK-COUNT-2: batch_dims 0
+ax.program @of_other_samples(%x: tensor<3x8x4xf32>, %i: tensor<3x1xi64>, %j: tensor<2x1xi64>) -> (tensor<3x4xf32>, tensor<2x4xf32>) {
+  %n = ax.constant dense<[[0], [2], [1]]> : tensor<3x1xi64> -> tensor<3x1xi64>
+  %0 = ax.concat %n, %i dim 1 : tensor<3x1xi64>, tensor<3x1xi64> -> tensor<3x2xi64>
+  %1 = ax.gather_nd %x[%0] batch_dims 0 : tensor<3x8x4xf32>, tensor<3x2xi64> -> tensor<3x4xf32>
+  %m = ax.constant dense<[[0], [1]]> : tensor<2x1xi64> -> tensor<2x1xi64>
+  %2 = ax.concat %m, %j dim 1 : tensor<2x1xi64>, tensor<2x1xi64> -> tensor<2x2xi64>
+  %3 = ax.gather_nd %x[%2] batch_dims 0 : tensor<3x8x4xf32>, tensor<2x2xi64> -> tensor<2x4xf32>
+  ax.return %1, %3 : tensor<3x4xf32>, tensor<2x4xf32>
+}
 }

@@ -33,3 +33,17 @@ ax.plan @p version 1 {
     ax.return %x : tensor<4x8xf32>
   }
 }
+
+// -----
+
+// Such a weight's gradient is of each slice, and the norm of all gradients of all.
+ax.plan @p version 1 {
+  ax.state @class : tensor<4x8xf32> from "w" offset 0 length 128 {trainable}
+  ax.program @main(%x: tensor<4x8xf32> {ax.name = "x"}) -> (tensor<4x8xf32> {ax.name = "y"}) {
+    %w = ax.load @class : tensor<4x8xf32>
+    %0 = ax.binary mul %x, %w : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    // expected-error @+1 {{needs all of the batch at once (all_gather in time, because ax.binary is split (the batch is split)): run this model with --micro-batches=1, or, as 'class' has a part for each sample of the batch, with --frozen=class}}
+    %1 = ax.cumulative sum %0 dim 0 : tensor<4x8xf32> -> tensor<4x8xf32>
+    ax.return %1 : tensor<4x8xf32>
+  }
+}
