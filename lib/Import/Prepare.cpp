@@ -68,6 +68,17 @@ static bool addShape(onnx::ValueInfoProto &value) {
   return true;
 }
 
+/// Exporters list a tensor twice that is two results of a module. Outputs go by
+/// their names, of which there is one.
+static void dropRepeatedOutputs(onnx::GraphProto &graph) {
+  llvm::StringSet<> seen;
+  auto repeated = llvm::remove_if(*graph.mutable_output(),
+                                  [&](const onnx::ValueInfoProto &output) {
+                                    return !seen.insert(output.name()).second;
+                                  });
+  graph.mutable_output()->erase(repeated, graph.mutable_output()->end());
+}
+
 static bool usesScan(const onnx::GraphProto &graph) {
   for (const onnx::NodeProto &node : graph.node()) {
     if (node.op_type() == "Scan")
@@ -258,6 +269,7 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
   for (onnx::ValueInfoProto &input : *model.mutable_graph()->mutable_input())
     if (addShape(input))
       result.unranked.insert(input.name());
+  dropRepeatedOutputs(*model.mutable_graph());
   // Nor need outputs say a type: it is that of the node that makes them.
   std::vector<onnx::ValueInfoProto> outputs(model.graph().output().begin(),
                                             model.graph().output().end());

@@ -26,6 +26,13 @@ def compare(made, inputs, wanted, *flags):
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
 
 
+def repeatedOutput():
+    """A tensor that is two results of a module."""
+    made = model("float[2,3] x", "float[2,3] y, float[2,3] z, float[2,3] y",
+                 "y = Neg(x)\nz = Abs(y)")
+    compare(made, {"x": X}, -X)
+
+
 def functionAtOtherSet():
     """A function that is written at operator set 11 in a model of 21: its
     Softmax takes all dimensions from the axis on as one."""
@@ -160,6 +167,7 @@ def otherName():
 
 
 def cases(every):
+    yield "output that is listed twice", repeatedOutput
     yield "function of another operator set", functionAtOtherSet
     for inner in 21, 13:
         for given in {}, {"s": 0.25}:
