@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Networks of many kinds: axrun beside its peers, one thread each, in turns.
 
-usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S] [--bf16] [--packages]
+usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S] [--bf16]
+              [--packages] [--quantised]
 
 Each engine is a process that keeps the network; in each round each runs it for
 some time, and its least time counts. The ratio, axrun's time to the fastest
 peer's, is the median of the rounds'. All outputs must agree with onnxruntime's.
 With --bf16 products are of bf16 where an engine has that, which onnxruntime has not.
 Of networks whose outputs in bf16 are too far off, axrun's and a peer's, there is no
-ratio. With --packages the networks are those that packages of PyPI bring.
+ratio. With --packages the networks are those that packages of PyPI bring, with
+--quantised some in eight bits as onnxruntime's quantisers write them.
 """
 import argparse
 import statistics
@@ -21,6 +23,7 @@ import numpy as np
 
 from bench import PEERS, capture
 import zoo_packages
+import zoo_quantised
 from zoo_networks import NETWORKS
 
 HERE = Path(__file__).parent
@@ -29,6 +32,8 @@ TOLERANCE = {"fp32": 1e-3, "bf16": 1e-1}
 ROUNDED = {"integers", "dequantized", "half", "half_decode", "smart_turn_int8",
            "uvdoc_f16"}
 OF_ROUNDED = 3e-2
+# Whichever way a number in the middle is rounded, others behind it follow.
+OF_QUANTISED = 0.2
 WANTED = 1.1
 
 
@@ -60,12 +65,14 @@ def difference(outputs, expected):
 
 def measure(options, name, folder):
     model, plan = folder / "model.onnx", folder / "plan.mlir"
-    network = (NETWORKS | zoo_packages.NETWORKS)[name](False)
+    network = (NETWORKS | zoo_packages.NETWORKS |
+               zoo_quantised.NETWORKS)[name](False)
     network.save(model)
     np.savez(folder / "feeds.npz", **network.feeds())
     precision = "bf16" if options.bf16 else "fp32"
     capture(options.bin / "axopt", model, f"--precision={precision}", "-o", plan)
-    engines = {peer: Engine(peer, model, folder, precision) for peer in PEERS}
+    peers = getattr(network, "peers", PEERS)
+    engines = {peer: Engine(peer, model, folder, precision) for peer in peers}
     engines["axrun"] = Engine("axrun", plan, folder, precision,
                               options.build / "lib" / "libaxrun.so")
     times = {engine: [] for engine in engines}
@@ -74,7 +81,8 @@ def measure(options, name, folder):
             times[engine].append(engines[engine].run(options.seconds))
     for engine in engines.values():
         engine.end()
-    most = max(TOLERANCE[precision], OF_ROUNDED if name in ROUNDED else 0)
+    most = max(TOLERANCE[precision], OF_ROUNDED if name in ROUNDED else 0,
+               OF_QUANTISED if name in zoo_quantised.NETWORKS else 0)
     off = {engine: far for engine in engines if not
            (far := difference(engines[engine].outputs,
                               engines["onnxruntime"].outputs)) <= most}
@@ -84,8 +92,8 @@ def measure(options, name, folder):
     if off:
         return {engine: min(each) for engine, each in times.items()}, None
     ratio = statistics.median(
-        own / min(peers) for own, *peers in
-        zip(times["axrun"], *(times[peer] for peer in PEERS)))
+        own / min(others) for own, *others in
+        zip(times["axrun"], *(times[peer] for peer in peers)))
     return {engine: min(each) for engine, each in times.items()}, ratio
 
 
@@ -97,9 +105,11 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--packages", action="store_true")
+    parser.add_argument("--quantised", action="store_true")
     options = parser.parse_intermixed_args()
     options.bin = options.build / "bin"
-    networks = zoo_packages.NETWORKS if options.packages else NETWORKS
+    networks = (zoo_packages.NETWORKS if options.packages else
+                zoo_quantised.NETWORKS if options.quantised else NETWORKS)
     unknown = set(options.networks) - set(networks)
     if unknown:
         parser.error(f"no network is called {', '.join(sorted(unknown))}; there "
@@ -110,7 +120,8 @@ def main():
     for name in options.networks or networks:
         with tempfile.TemporaryDirectory() as folder:
             times, ratios[name] = measure(options, name, Path(folder))
-        print(f"| {name} |", " | ".join(f"{times[e]:.2f}" for e in times),
+        print(f"| {name} |", " | ".join(
+            f"{times[e]:.2f}" if e in times else "-" for e in [*PEERS, "axrun"]),
               f"| {ratios[name]:.2f} |" if ratios[name] else "| too far off |",
               flush=True)
     slow = [name for name, ratio in ratios.items() if ratio and ratio > WANTED]
