@@ -136,15 +136,20 @@ private:
     return made[value] = of;
   }
 
+  /// Erases `op`, if it is unused, and what nobody else has used.
   void eraseUnused(Operation *op) {
-    if (!op || !op->use_empty() || !isPure(op))
-      return;
-    llvm::SmallSetVector<Value, 3> operands(op->operand_begin(),
-                                            op->operand_end());
-    wanted.remove(op);
-    op->erase();
-    for (Value operand : operands)
-      eraseUnused(operand.getDefiningOp());
+    llvm::SetVector<Operation *> perhaps;
+    perhaps.insert(op);
+    while (!perhaps.empty()) {
+      Operation *last = perhaps.pop_back_val();
+      if (!last->use_empty() || !isPure(last))
+        continue;
+      for (Value operand : last->getOperands())
+        if (Operation *maker = operand.getDefiningOp())
+          perhaps.insert(maker);
+      wanted.remove(last);
+      last->erase();
+    }
   }
 
   LocalStageOp stage;
