@@ -58,17 +58,20 @@ static DotOp makeDot(OpBuilder &builder, Operation *product, Value x, Value w) {
                        summed);
 }
 
-/// Sums of `numbers` over `dims`. A zero point that is known, as which it is
-/// null then, is part of them: such sums over weights are made once, and what
-/// reads them multiplies nothing.
-static Value sumTimes(Value &zero, Value numbers, ArrayRef<int64_t> dims,
-                      TensorBuilder &t) {
-  Value wide = t.cast(numbers, t.b.getI32Type());
-  if (std::optional<int64_t> number = integerOf(zero)) {
-    wide = t.mul(wide, static_cast<double>(*number));
-    zero = Value();
-  }
-  return t.sum(wide, dims, /*keepDims=*/false);
+static Value sumOf(Value numbers, ArrayRef<int64_t> dims, TensorBuilder &t) {
+  return t.sum(t.cast(numbers, t.b.getI32Type()), dims, /*keepDims=*/false);
+}
+
+/// The same of weights. A zero point that is known is part of the sums, and
+/// null then: they are made once, and what reads them multiplies nothing.
+static Value sumOfWeights(Value weights, Value &zero, ArrayRef<int64_t> dims,
+                          TensorBuilder &t) {
+  std::optional<int64_t> number = integerOf(zero);
+  if (!number)
+    return sumOf(weights, dims, t);
+  zero = Value();
+  Value wide = t.cast(weights, t.b.getI32Type());
+  return sumOf(t.mul(wide, static_cast<double>(*number)), dims, t);
 }
 
 /// Sums of a factor's numbers over what the product sums over, times the other
@@ -76,7 +79,11 @@ static Value sumTimes(Value &zero, Value numbers, ArrayRef<int64_t> dims,
 static Value sumTimes(Value zero, DotOp dot, unsigned factor,
                       TensorBuilder &t) {
   Value numbers = dot->getOperand(factor);
-  Value sums = sumTimes(zero, numbers, summedDims(dot, factor), t);
+  SmallVector<int64_t> dims = summedDims(dot, factor);
+  // Several products of the same rows, with zero points of their own, have the
+  // same sums of them.
+  Value sums = factor == 1 ? sumOfWeights(numbers, zero, dims, t)
+                           : sumOf(numbers, dims, t);
   // Where each dimension of the sums is in the result.
   SmallVector<int64_t> places;
   for (int64_t dim = 0, e = tensorType(numbers).getRank(); dim < e; ++dim)
@@ -181,7 +188,7 @@ struct MultiplyIntegersPass
       return y;
     SmallVector<int64_t> shape(type.getRank(), 1);
     shape[1] = type.getDimSize(1);
-    Value sums = sumTimes(zero, w, dimsFrom(1, tensorType(w).getRank()), t);
+    Value sums = sumOfWeights(w, zero, dimsFrom(1, tensorType(w).getRank()), t);
     sums = t.reshape(sums, shape);
     return t.sub(y, zero ? t.mul(sums, zero) : sums);
   }

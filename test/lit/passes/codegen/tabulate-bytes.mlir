@@ -28,6 +28,23 @@ axl.stage @silu(%q: tensor<8x1000xui8>, %s: tensor<1x1xf32>) {
 
 // -----
 
+// What is made of another operand may come before it.
+// CHECK-LABEL: axl.stage @shrink
+// CHECK: %[[Y:.*]] = axl.look_up %arg0 in
+// CHECK-NOT: 8000xf32
+// CHECK: axl.yield %[[Y]]
+axl.stage @shrink(%q: tensor<8000xui8>) {
+  %0 = ax.cast %q : tensor<8000xui8> -> tensor<8000xf32>
+  %1 = ax.unary tanh %0 : tensor<8000xf32> -> tensor<8000xf32>
+  %2 = ax.unary erf %1 : tensor<8000xf32> -> tensor<8000xf32>
+  %3 = ax.binary mul %2, %1 : tensor<8000xf32>, tensor<8000xf32> -> tensor<8000xf32>
+  %4 = ax.binary mul %3, %0 : tensor<8000xf32>, tensor<8000xf32> -> tensor<8000xf32>
+  %5 = ax.cast %4 : tensor<8000xf32> -> tensor<8000xui8>
+  axl.yield %5 : tensor<8000xui8>
+}
+
+// -----
+
 // What was on the way has a table of its own where it is wanted, too.
 // CHECK-LABEL: axl.stage @both
 // CHECK: %[[A:.*]] = axl.look_up %arg0 in
