@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "EqualWeights.h"
 #include "ax/Dialect/ProgramNames.h"
+#include "ax/Dialect/Tensors.h"
 #include "ax/Dialect/WeightKind.h"
 #include "ax/Interpreter/FoldedWeights.h"
 #include "ax/Passes/Choices.h"
@@ -67,6 +68,9 @@ private:
     /// It is a layer's data, or in arithmetic with data. A single number is
     /// none there.
     Data,
+    /// It is added to scores, of all heads alike: biases that are learnt are of
+    /// each head.
+    Mask,
   };
 
   /// Adds what `value` is made of, if only of weights and constants; tables of
@@ -91,10 +95,18 @@ private:
   bool addParameter(LoadOp load, Use use) {
     RankedTensorType type = tensorType(load.getResult());
     if (!mayHaveGradient(type.getElementType()) ||
-        (use == Use::Data && type.getNumElements() < 2))
+        (use != Use::Layer && type.getNumElements() < 2))
       return false;
     StringAttr name = load.getStateAttr().getAttr();
-    if (const auto *kind = kinds.find(name); kind != kinds.end())
+    const auto *kind = kinds.find(name);
+    bool isSaid =
+        kind != kinds.end() && (kind->second == WeightKind::Parameter ||
+                                kind->second == WeightKind::LayerParameter);
+    if (use == Use::Mask && !isSaid) {
+      vetoed.insert(name);
+      return false;
+    }
+    if (kind != kinds.end())
       switch (kind->second) {
       case WeightKind::Parameter:
       case WeightKind::LayerParameter:
@@ -109,7 +121,7 @@ private:
       case WeightKind::Progression:
       case WeightKind::Grid:
         // A layer's weight may begin as such.
-        if (use == Use::Data) {
+        if (use != Use::Layer) {
           vetoed.insert(name);
           return false;
         }
@@ -165,6 +177,15 @@ private:
     return {};
   }
 
+  /// Whether each of several heads has the same mask.
+  static bool isOfAllHeads(AttentionOp attention) {
+    if (!attention.getMask() || shapeOf(attention.getQ())[1] == 1)
+      return false;
+    ArrayRef<int64_t> shape = shapeOf(attention.getMask());
+    constexpr size_t behind = 2;
+    return shape.size() <= behind || shape[shape.size() - behind - 1] == 1;
+  }
+
   bool isLayerParameter(Operation *op) const {
     auto load = dyn_cast<LoadOp>(op);
     return load && kinds.lookup(load.getStateAttr().getAttr()) ==
@@ -192,8 +213,12 @@ private:
       norm(rmsNorm);
     } else if (auto gather = dyn_cast<GatherOp>(op)) {
       layer(gather.getOperand());
-    } else if (isa<AttentionOp>(op)) {
-      llvm::for_each(op->getOperands(), meet);
+    } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+      for (Value operand :
+           {attention.getQ(), attention.getK(), attention.getV()})
+        meet(operand);
+      made |= addWeights(attention.getMask(),
+                         isOfAllHeads(attention) ? Use::Mask : Use::Data);
     } else if (auto dot = dyn_cast<DotOp>(op)) {
       if (isData(dot.getLhs()))
         layer(dot.getRhs());
@@ -332,10 +357,13 @@ ax::chooseTrainable(PlanOp plan, ArrayRef<std::string> trainable,
     choice.isTrained = isDeclared || roles.getParameters().contains(name);
     choice.isByFlags = !trainable.empty();
     choice.isVetoed = roles.getVetoed().contains(name);
-    choice.why = !choice.isTrained ? reasonAgainst(choice.kind)
-                 : choice.kind == WeightKind::Parameter
-                     ? "parameters, as the file says"
-                     : "by what is done with them";
+    bool isSaid = choice.kind && choice.kind != WeightKind::Repeated;
+    choice.why =
+        !choice.isTrained ? reasonAgainst(choice.isVetoed && !isSaid
+                                              ? std::optional(WeightKind::Mask)
+                                              : choice.kind)
+        : choice.kind == WeightKind::Parameter ? "parameters, as the file says"
+                                               : "by what is done with them";
     if (!trainable.empty()) {
       choice.isTrained = matchesAny(trainable, name, matched) &&
                          !isFloat8(state.getTensorType().getElementType());

@@ -1,4 +1,4 @@
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-select-trainable))' 2>&1 | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-select-trainable))' --split-input-file 2>&1 | FileCheck %s
 
 // What the file says comes first: a parameter that meets nothing, a buffer that
 // meets a Linear's result. What values say counts in arithmetic, and a mask is a
@@ -44,5 +44,32 @@ ax.plan @p version 1 {
     %position = ax.load @position : tensor<4x1xf32>
     %g = ax.binary add %scaled, %position : tensor<4x1xf32>, tensor<4x1xf32> -> tensor<4x1xf32>
     ax.return %d, %f, %g : tensor<2x4xf32>, tensor<4x4xf32>, tensor<4x1xf32>
+  }
+}
+
+// -----
+
+// Added to scores: of all of several heads a mask, though its values do not say so; of
+// each head, of one head, and what the file calls so, a parameter.
+// CHECK: remark: trained: 2 by what is done with them (each, one); 1 parameters, as the file says (said)
+// CHECK-NEXT: not trained: 2 masks (all, row)
+ax.plan @masks version 1 {
+  ax.state @all : tensor<2x1x4x4xf32> from "w" offset 0 length 128 {ax.weight_kind = "repeated"}
+  ax.state @row : tensor<1x1x1x4xf32> from "w" offset 0 length 16
+  ax.state @each : tensor<1x2x4x4xf32> from "w" offset 0 length 128
+  ax.state @one : tensor<1x1x4x4xf32> from "w" offset 0 length 64
+  ax.state @said : tensor<1x1x4x4xf32> from "w" offset 0 length 64 {ax.weight_kind = "parameter"}
+  ax.program @main(%x: tensor<2x2x4x8xf32>, %z: tensor<2x1x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>) {
+    %all = ax.load @all : tensor<2x1x4x4xf32>
+    %0 = ax.attention %x, %x, %x mask %all : tensor<2x1x4x4xf32> scale 1.0 : tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32> -> tensor<2x2x4x8xf32>
+    %row = ax.load @row : tensor<1x1x1x4xf32>
+    %1 = ax.attention %0, %0, %0 mask %row : tensor<1x1x1x4xf32> scale 1.0 : tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32> -> tensor<2x2x4x8xf32>
+    %each = ax.load @each : tensor<1x2x4x4xf32>
+    %2 = ax.attention %1, %1, %1 mask %each : tensor<1x2x4x4xf32> scale 1.0 : tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32> -> tensor<2x2x4x8xf32>
+    %said = ax.load @said : tensor<1x1x4x4xf32>
+    %3 = ax.attention %2, %2, %2 mask %said : tensor<1x1x4x4xf32> scale 1.0 : tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32> -> tensor<2x2x4x8xf32>
+    %one = ax.load @one : tensor<1x1x4x4xf32>
+    %4 = ax.attention %z, %z, %z mask %one : tensor<1x1x4x4xf32> scale 1.0 : tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32> -> tensor<2x1x4x8xf32>
+    ax.return %3, %4 : tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>
   }
 }
