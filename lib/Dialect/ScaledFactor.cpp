@@ -104,16 +104,18 @@ std::optional<ScaledFactor> ax::matchScaledFloat8(Value factor) {
   return followMoves(found) ? std::optional(found) : std::nullopt;
 }
 
-/// By how much a constant of whole numbers is more than what i8 has; nothing of
-/// others, and where that does not reach from the least to the largest.
+/// By how much a constant of whole numbers, of eight bits less a zero point, is
+/// more than what i8 has; nothing of others, and where that does not reach from
+/// the least to the largest.
 static std::optional<int32_t> offsetOfInteger8(Value value) {
-  constexpr int32_t low = -128, high = 127, most = 1 << 24;
+  constexpr int32_t low = -128, high = 127, most = 255;
   auto constant = value.getDefiningOp<ConstantOp>();
   auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
                         : DenseElementsAttr();
   if (!dense || dense.empty())
     return std::nullopt;
-  int64_t least = most, largest = -most;
+  int64_t least = std::numeric_limits<int64_t>::max(),
+          largest = std::numeric_limits<int64_t>::min();
   auto include = [&](int64_t number) {
     least = std::min(least, number);
     largest = std::max(largest, number);
@@ -134,7 +136,7 @@ static std::optional<int32_t> offsetOfInteger8(Value value) {
   } else {
     return std::nullopt;
   }
-  if (largest - least > high - low || least < -most || largest > most)
+  if (least < -most || largest > most || largest - least > high - low)
     return std::nullopt;
   int64_t offset = largest > high ? largest - high
                    : least < low  ? least - low
@@ -299,7 +301,8 @@ bool ax::isProductOfIntegers(Operation *op) {
       return false;
     // Less a zero point of another type numbers reach from -255 to 255 + 128.
     bool isOfType = !zero || isInteger8Zero(zero, elementType(factor->numbers));
-    largest *= isOfType ? 255 : 255 + middleOfUnsigned;
+    largest *=
+        (isOfType ? 255 : 255 + middleOfUnsigned) + std::abs(factor->offset);
     for (const FactorParameter *parameter : {&factor->zero, &factor->scale})
       if (parameter->dim && isSummed(op, i, *parameter->dim))
         return false;

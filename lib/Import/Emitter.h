@@ -261,6 +261,7 @@ public:
   // Failures.
   Value fail(ExitCode code, const llvm::Twine &message);
   bool hasFailed() const { return failed; }
+  bool isTraining() const { return training; }
   /// Puts `context: ` before the message, unless that was done before.
   void addContext(const llvm::Twine &context);
   /// The recorded failure, which is forgotten.

@@ -234,6 +234,10 @@ def quantized():
                 scale[:, :3].copy(), point, scale, point, hidden_size=4),
            "a scale or zero point of [1x3] is neither one number a direction "
            "nor one a column", MALFORMED)
+    yield (Case("DynamicQuantizeLSTM", random((5, 1, 8)), w, r, *[None] * 5,
+                np.array(0.1, np.float32), point, scale, point, hidden_size=4),
+           "a scale or zero point of [] is neither one number a direction",
+           MALFORMED)
     yield (Case("DynamicQuantizeLSTM", random((5, 1, 8)), w, w, *[None] * 5,
                 scale, point, scale, point, hidden_size=4),
            "W and R do not fit", MALFORMED)

@@ -320,6 +320,10 @@ MALFORMED = {
     "Loop body": ("float[2] x", "y = Loop(n, , x) <body = b (int64 i) => "
                   "(bool c) { c = Constant<value = bool {1}>() }>",
                   "int64 n = {2}", "the body does not fit the loop's inputs"),
+    "Loop condition": (
+        "float[2] x", "y = Loop(n, , x) <body = b (int64 i, bool k, float[2] a)"
+        " => (bool[2] d, float[2] e) { d = Cast<to=9>(a)\n e = Relu(a) }>",
+        "int64 n = {2}", "the body's condition is not one bool"),
     "Scan inputs": ("float[2] x", "y = Scan<num_scan_inputs=3, body = b "
                     "(float a) => (float c) { c = Relu(a) }>(x)", "",
                     "num_scan_inputs does not fit the inputs"),
@@ -373,6 +377,11 @@ UNSUPPORTED = {
         "d = Cast<to=9>(s)\n e = Concat<axis=0>(a, a) }>", "int64 n = {3}",
         "how often the loop runs depends on data, and value 0 that it carries "
         "along changes its shape or type"),
+    "loop of many steps that data end": (
+        "float[2] x", "y = Loop(n, , x) <body = b (int64 i, bool k, float[2] a)"
+        " => (bool d, float[2] e) { s = ReduceSum<keepdims=0>(a)\n "
+        "d = Cast<to=9>(s)\n e = Relu(a) }>", "int64 n = {5000}",
+        "only loops whose length is known when compiling have so many steps"),
     "loop as long as data says": (
         "float[2] x, int64 m",
         "y = Loop(m, , x) <body = b (int64 i, bool go, float[2] a) => "

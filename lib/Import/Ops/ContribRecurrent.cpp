@@ -5,24 +5,43 @@
 #include "../Quantization.h"
 #include "../Recurrence.h"
 
+#include <numeric>
+
 using namespace ax;
 using namespace ax::import;
 
 /// A scale or zero point of a weight: one number for each direction, or one for
 /// each of its columns. Null after a failure.
 static Value parameterOf(Node &n, int input, int64_t direction, Value weight) {
-  Value parameter = ofDirection(n, n.in(input), direction);
-  if (!parameter)
+  Value all = n.in(input);
+  if (!all)
     return {};
-  int64_t count = Emitter::numElementsOf(parameter),
+  int64_t directions = Emitter::shapeOf(n.in(1))[0],
           columns = Emitter::shapeOf(weight).back();
-  if (count == 1)
-    return n.b.reshape(parameter, {});
-  if (count != columns || Emitter::rankOf(parameter) != 1)
-    return n.fail("a scale or zero point of [" +
-                  shapeToString(Emitter::shapeOf(n.in(input))) +
+  ArrayRef<int64_t> shape = Emitter::shapeOf(all);
+  if (shape != ArrayRef({directions}) &&
+      shape != ArrayRef({directions, columns}))
+    return n.fail("a scale or zero point of [" + shapeToString(shape) +
                   "] is neither one number a direction nor one a column");
-  return parameter;
+  return ofDirection(n, all, direction);
+}
+
+/// `x`, all steps of a sequence, 0 behind the end of the longest: what is there
+/// has no part in the range that is quantised.
+static Value withoutTail(Node &n, Value x) {
+  Value lengths = n.optional(4);
+  if (!lengths || n.failed())
+    return x;
+  int64_t steps = Emitter::shapeOf(x)[0];
+  std::vector<int64_t> numbers(steps);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  Value longest = n.b.reduce(ReduceOpKind::max, n.b.cast(lengths, DType::I64),
+                             {0}, /*keepDims=*/false);
+  Value isInside = n.b.compare(
+      CompareKind::lt,
+      n.b.constant(HostTensor::fromValues<int64_t>({steps, 1, 1}, numbers)),
+      longest);
+  return n.b.select(isInside, x, n.b.like(x, 0));
 }
 
 /// Sequences, and states in each step, are quantised as they come, all of a
@@ -36,7 +55,8 @@ static void importDynamicQuantizeLSTM(Node &n) {
     int at = firstScale + 2 * (input - 1);
     Value scale = parameterOf(n, at, direction, weight),
           zero = parameterOf(n, at + 1, direction, weight);
-    auto [left, scaleX] = quantizeDynamically(n, x);
+    auto [left, scaleX] =
+        quantizeDynamically(n, input == 1 ? withoutTail(n, x) : x);
     if (!scale || !zero || !left)
       return {};
     Value right =

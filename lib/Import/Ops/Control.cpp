@@ -71,7 +71,10 @@ static void importIf(Node &n) {
     return;
   std::string decides = "which branch there is";
   std::optional<std::vector<Entry>> outputs;
-  if (!n.b.demand(condition) && Emitter::numElementsOf(condition) == 1) {
+  // Of what is not taken a gradient may be no number, and statistics would go
+  // on.
+  if (!n.b.isTraining() && !n.b.demand(condition) &&
+      Emitter::numElementsOf(condition) == 1) {
     std::string why;
     outputs = doBoth(n, *yes, *no, why);
     decides += " (both cannot be done: " + why + ")";
@@ -126,6 +129,7 @@ static void importLoop(Node &n) {
   // ran, so that what is known of a step, as its number, stays known.
   Value runs;
   std::vector<Entry> left;
+  constexpr int64_t mostSteps = 1024;
   std::vector<Entry> carried;
   for (int i = 2; i < n.numInputs(); ++i)
     carried.push_back(n.entry(i));
@@ -161,9 +165,18 @@ static void importLoop(Node &n) {
       goesOn = condition->getInt(0);
       continue;
     }
-    if (!outputs[0].tensor || numScans > 0) {
+    if (!outputs[0].tensor ||
+        Emitter::typeOf(outputs[0].tensor) != DType::Bool ||
+        Emitter::numElementsOf(outputs[0].tensor) != 1) {
+      n.fail("the body's condition is not one bool");
+      return;
+    }
+    if (numScans > 0 || n.b.isTraining() || i >= mostSteps) {
       n.unsupported("whether the loop goes on depends on data; only loops "
-                    "whose length is known when compiling have scan outputs");
+                    "whose length is known when compiling " +
+                    llvm::Twine(numScans > 0       ? "have scan outputs"
+                                : n.b.isTraining() ? "train"
+                                                   : "have so many steps"));
       return;
     }
     Value isNext = n.b.reshape(outputs[0].tensor, {});

@@ -133,7 +133,8 @@ static void importGatherND(Node &n) {
   // One index each is what a Gather takes, as of PyTorch's `table[positions]`;
   // of that a table may be split, and gradients come from parts of a batch.
   ArrayRef<int64_t> many = Emitter::shapeOf(indices);
-  if (batchDims == 0 && many.size() > 1 && many.back() == 1 && !n.b.boundOf(x))
+  if (batchDims == 0 && many.size() > 1 && many.back() == 1 &&
+      Emitter::numElementsOf(indices) > 0 && !n.b.boundOf(x))
     return n.out(gatherAlong(n, x, n.b.reshape(indices, many.drop_back()), 0));
   n.out(n.b.gatherND(x, indices, batchDims));
 }

@@ -156,7 +156,7 @@ axl.stage @padding(%x: tensor<1x4x5x5xi8>, %w: tensor<4x1x3x3xui8>, %v: tensor<4
 // -----
 
 // Constants that a zero point was taken off are less by what i8 does not reach; those
-// that reach further stay.
+// that reach further stay, and those of larger numbers.
 // CHECK-LABEL: axl.stage @folded
 // CHECK: %[[W:.*]] = ax.constant dense<{{\[\[\[\[}}-100{{\]\]\]}}, {{\[\[\[}}127{{\]\]\]\]}}> : tensor<2x1x1x1xi8>
 // CHECK: %[[Z:.*]] = ax.constant dense<-23> : tensor<i32>
@@ -166,13 +166,16 @@ axl.stage @padding(%x: tensor<1x4x5x5xi8>, %w: tensor<4x1x3x3xui8>, %v: tensor<4
 // CHECK: %[[M:.*]] = ax.binary mul %[[S]], %[[Z]]
 // CHECK: ax.binary sub %[[D]], %[[M]]
 // CHECK: ax.conv {{.*}} -> tensor<1x2x5x5xf32>
+// CHECK: ax.conv {{.*}} -> tensor<1x2x5x5xf32>
 axl.stage @folded(%x: tensor<1x1x5x5xui8>) {
   %0 = ax.cast %x : tensor<1x1x5x5xui8> -> tensor<1x1x5x5xf32>
   %w = ax.constant dense<[[[[-77.0]]], [[[150.0]]]]> : tensor<2x1x1x1xf32> -> tensor<2x1x1x1xf32>
   %1 = ax.conv %0, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x1x5x5xf32>, tensor<2x1x1x1xf32> -> tensor<1x2x5x5xf32>
   %v = ax.constant dense<[[[[-107.0]]], [[[150.0]]]]> : tensor<2x1x1x1xf32> -> tensor<2x1x1x1xf32>
   %2 = ax.conv %0, %v strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x1x5x5xf32>, tensor<2x1x1x1xf32> -> tensor<1x2x5x5xf32>
-  axl.yield %1, %2 : tensor<1x2x5x5xf32>, tensor<1x2x5x5xf32>
+  %u = ax.constant dense<[[[[1000000.0]]], [[[1000099.0]]]]> : tensor<2x1x1x1xf32> -> tensor<2x1x1x1xf32>
+  %3 = ax.conv %0, %u strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x1x5x5xf32>, tensor<2x1x1x1xf32> -> tensor<1x2x5x5xf32>
+  axl.yield %1, %2, %3 : tensor<1x2x5x5xf32>, tensor<1x2x5x5xf32>, tensor<1x2x5x5xf32>
 }
 
 // -----
