@@ -4,8 +4,9 @@
 // Example: a quantised network's SiLU of n numbers q of eight bits. With scales
 // and zero points of a number each
 //
-//   x = (q - z) * s,  g = quantised(sigmoid(x)),  y = quantised(x * (g - z') *
-//   s')
+//   x = (q - z) * s
+//   g = quantised(sigmoid(x))
+//   y = quantised(x * (g - z') * s')
 //
 // are n exponentials and some forty operations more, but y is one of 256 bytes,
 // which one is told by q. These 256 are worked out, as often as the parameters

@@ -5,6 +5,8 @@
 
 #include "Node.h"
 
+#include <functional>
+
 namespace ax::import {
 
 /// How an operator multiplies with its weights W (input 1) and R (input 2).
@@ -18,9 +20,12 @@ struct GateProducts {
       multiply;
 };
 
-/// A node's input, of which there is one for each direction; null of null.
+/// A direction's part [...] of a node's input [directions, ...], which has at
+/// least that dimension; null of null.
 Value ofDirection(Node &n, Value value, int64_t direction);
 
+/// Imports an LSTM that has ONNX's attributes, its inputs up to the peepholes P
+/// (input 7), and its outputs. Errors are those of the node.
 void importLSTM(Node &n, const GateProducts &products);
 
 } // namespace ax::import
