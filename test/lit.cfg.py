@@ -15,6 +15,8 @@ config.test_exec_root = config.build_root + "/test"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = []
 config.environment.update(os.environ)
+# Tests run side by side; those of threads say how many a rank has.
+config.environment.setdefault("OMP_NUM_THREADS", "1")
 config.environment["PATH"] = os.pathsep.join(
     [config.build_root + "/bin", config.llvm_tools, os.environ["PATH"]]
 )

@@ -60,6 +60,7 @@ typedef struct AxOptions {
   const char *cacheDir;
   /* Null: the first. */
   const char *program;
+  /* 0: OMP_NUM_THREADS, or a rank's share of the processors. */
   int32_t threadsPerRank;
   /* 0: for ever. */
   double timeoutSeconds;
@@ -84,7 +85,7 @@ typedef struct AxOptions {
    NULL,                                                                       \
    NULL,                                                                       \
    NULL,                                                                       \
-   1,                                                                          \
+   0,                                                                          \
    60,                                                                         \
    NULL,                                                                       \
    NULL,                                                                       \

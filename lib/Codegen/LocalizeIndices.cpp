@@ -1,7 +1,7 @@
 //===- LocalizeIndices.cpp - No index is out of range ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "IndexRange.h"
 #include "Localizer.h"
+#include "ax/Dialect/IndexRange.h"
 
 #include "ax/Dialect/Indexing.h"
 #include "ax/Local/Local.h"

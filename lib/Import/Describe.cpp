@@ -71,8 +71,8 @@ ax::import::describeModel(llvm::StringRef path) {
   result.producer = model.producer_name();
   result.producerVersion = model.producer_version();
   WeightKinds declared = std::move(slim->kinds);
-  collectDeclared(model.graph(), declared);
-  result.exporter = exporterOf(model, !declared.empty());
+  collectDeclared(model, slim->constants, declared);
+  result.exporter = exporterOf(model, areParametersDeclared(declared));
   for (const onnx::OperatorSetIdProto &opset : model.opset_import())
     result.opsets.emplace_back(isDefaultDomain(opset.domain()) ? "ai.onnx"
                                                                : opset.domain(),

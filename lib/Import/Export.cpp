@@ -122,7 +122,7 @@ llvm::Error Exporter::findRoles(llvm::ArrayRef<uint8_t> graph) {
                                             folder.getModelFile() + "'");
   ShapeMap floats;
   WeightKinds kinds;
-  collectDeclared(proto.graph(), kinds);
+  collectDeclared(proto, /*constants=*/{}, kinds);
   for (const TensorHeader &header : tensors) {
     if (header.kind)
       kinds.emplace(header.name, *header.kind);

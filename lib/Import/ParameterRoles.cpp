@@ -354,7 +354,7 @@ std::vector<std::string> ax::import::unclearNumbers(const ParameterRoles &roles,
                                                     const WeightKinds &kinds) {
   std::vector<std::string> names;
   // What the exporter says of others, it would say of these.
-  if (!kinds.empty())
+  if (areParametersDeclared(kinds))
     return names;
   for (const auto &[name, shape] : floats)
     if (isSingle(shape) && !roles.numbers.count(stateName(name)) &&

@@ -292,7 +292,7 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
   if (llvm::Error error = checkFourBits(model, slim.weights))
     return error;
   collectScopes(model.graph(), result.scopes);
-  collectDeclared(model.graph(), result.kinds);
+  collectDeclared(model, slim.constants, result.kinds);
   if (opset == 8 && usesScan(model.graph()))
     return makeError(ExitCode::Unsupported,
                      "Scan of operator set 8 is not supported; its meaning "

@@ -122,6 +122,7 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
 /// Writes the constant as an initializer.
 llvm::Error Slimmer::visitConstant(const ConstantNode &constant,
                                    std::string &out) {
+  result.constants.insert(constant.header.name);
   std::string whole;
   if (!constant.isLarge) {
     // Of several names the last counts.

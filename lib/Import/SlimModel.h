@@ -23,6 +23,8 @@ struct SlimModel {
   std::vector<std::string> removed;
   /// The kinds of initializers that say theirs themselves.
   WeightKinds kinds;
+  /// Initializers that were Constant nodes.
+  std::set<std::string> constants;
 };
 
 llvm::Expected<SlimModel> slimModel(ModelFolder &folder);

@@ -52,14 +52,58 @@ static void collectSpectralNorms(const onnx::GraphProto &graph,
   }
 }
 
-void ax::import::collectDeclared(const onnx::GraphProto &graph,
+/// The quoted names in `text` that stand behind `before`.
+static llvm::StringSet<> quotedNames(llvm::StringRef text,
+                                     llvm::StringRef before) {
+  llvm::StringSet<> names;
+  std::string opening = (before + "'").str();
+  for (text = text.split(opening).second; !text.empty();
+       text = text.split(opening).second) {
+    auto [name, rest] = text.split('\'');
+    names.insert(name);
+    text = rest;
+  }
+  return names;
+}
+
+/// What the exporter has folded of values none of which was a parameter. Of
+/// initializers that it dropped for that, the graph's signature tells.
+static void collectFolded(const onnx::GraphProto &graph, WeightKinds &kinds) {
+  std::optional<llvm::StringSet<>> parameters;
+  for (const onnx::StringStringEntryProto &entry : graph.metadata_props())
+    if (entry.key() == "pkg.torch.export.ExportedProgram.graph_signature")
+      parameters = quotedNames(entry.value(), ": PARAMETER target=");
+  if (!parameters)
+    return;
+  for (const onnx::ValueInfoProto &value : graph.value_info())
+    for (const onnx::StringStringEntryProto &entry : value.metadata_props())
+      if (entry.key() == "pkg.onnxscript.optimizer.folded_from" &&
+          llvm::none_of(
+              quotedNames(entry.value(), "").keys(),
+              [&](llvm::StringRef name) { return parameters->contains(name); }))
+        kinds.emplace(value.name(), WeightKind::Constant);
+}
+
+void ax::import::collectDeclared(const onnx::ModelProto &model,
+                                 const std::set<std::string> &constants,
                                  WeightKinds &kinds) {
+  const onnx::GraphProto &graph = model.graph();
   for (const auto *values : {&graph.value_info(), &graph.input()})
     for (const onnx::ValueInfoProto &value : *values)
       for (const onnx::StringStringEntryProto &entry : value.metadata_props())
         if (std::optional<WeightKind> kind = declaredKind(entry))
           kinds.emplace(value.name(), *kind);
   collectSpectralNorms(graph, kinds);
+  collectFolded(graph, kinds);
+  if (model.producer_name() == "pytorch")
+    for (const std::string &name : constants)
+      kinds.emplace(name, WeightKind::Constant);
+}
+
+bool ax::import::areParametersDeclared(const WeightKinds &kinds) {
+  return llvm::any_of(kinds, [](const auto &kind) {
+    return kind.second == WeightKind::Parameter;
+  });
 }
 
 //===----------------------------------------------------------------------===//

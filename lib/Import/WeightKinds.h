@@ -17,6 +17,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace ax::import {
@@ -28,8 +29,16 @@ using WeightKinds = std::map<std::string, WeightKind>;
 std::optional<WeightKind>
 declaredKind(const onnx::StringStringEntryProto &entry);
 
-/// That of all values which `graph` describes.
-void collectDeclared(const onnx::GraphProto &graph, WeightKinds &kinds);
+/// That of all values of which the model says it. PyTorch's exporters have
+/// parameters, and buffers, as initializers: what is a Constant node's, as
+/// `constants` were, is made in the model's code, and so is what the newer one
+/// has folded, unless one of what it names was a parameter.
+void collectDeclared(const onnx::ModelProto &model,
+                     const std::set<std::string> &constants,
+                     WeightKinds &kinds);
+
+/// Whether the file tells parameters from others.
+bool areParametersDeclared(const WeightKinds &kinds);
 
 /// Inputs of an operator, by their place, that hold parameters and nothing
 /// else, whatever its other operands are. `name`: with its domain, if that is

@@ -45,6 +45,9 @@ Session::Session(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 Session::~Session() = default;
 
 const rt::Program &Session::getProgram() const { return *impl->program; }
+const rt::BackendOptions &Session::getBackends() const {
+  return impl->backends;
+}
 rt::Executor &Session::getExecutor() { return *impl->executor; }
 rt::Executor *Session::getEvaluation() { return impl->evaluation.get(); }
 const std::shared_ptr<rt::World> &Session::getWorld() const {
@@ -294,8 +297,9 @@ Session::makePrograms(const std::string &planPath,
   auto timeout = toTimeout(options.timeoutSeconds);
   if (!timeout)
     return timeout.takeError();
-  if (llvm::Error error = rt::checkThreads(1, options.threadsPerRank))
-    return error;
+  if (options.threadsPerRank != 0)
+    if (llvm::Error error = rt::checkThreads(1, options.threadsPerRank))
+      return error;
   impl->backends.device = options.device;
   impl->backends.cards = options.cards;
   impl->backends.communicator = options.communicator;
@@ -331,6 +335,9 @@ Session::makePrograms(const std::string &planPath,
   auto findTarget = [&](int64_t numRanks) -> llvm::Expected<Target> {
     if (llvm::Error error = placeRanks(world, numRanks, impl->backends))
       return addContext(std::move(error), planPath);
+    int32_t &threads = impl->backends.devices.threadsPerRank;
+    if (threads == 0)
+      threads = rt::findThreadsPerRank(numRanks, impl->backends);
     if (llvm::Error error =
             rt::allBackends().checkRanks(numRanks, impl->backends))
       return addContext(std::move(error), planPath);

@@ -4,6 +4,7 @@
 #include "../KnownValue.h"
 #include "../Match.h"
 #include "Patterns.h"
+#include "ax/Dialect/IndexRange.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -134,6 +135,18 @@ struct GatherNDIdentity : OpRewritePattern<GatherNDOp> {
   }
 };
 
+/// Whether each element of [samples, ...] is its sample's number times `step`.
+bool areSamples(Value numbers, int64_t samples, int64_t step) {
+  auto known = knownIndices(numbers, samples * step);
+  if (!known)
+    return false;
+  int64_t ofSample = static_cast<int64_t>(known->size()) / samples;
+  for (auto [i, number] : llvm::enumerate(*known))
+    if (number != static_cast<int64_t>(i) / ofSample * step)
+      return false;
+  return true;
+}
+
 /// One slice of each sample, or several: `states[batch_index, last]`, whose
 /// first indices count samples. These become a dimension of a batch, so that
 /// nothing is looked up in another's.
@@ -151,13 +164,8 @@ struct GatherNDOfSamples : OpRewritePattern<GatherNDOp> {
     Value samples = columns.getOperands().front();
     if (shapeOf(samples)[last] != 1 || columns.getNumOperands() < 2)
       return failure();
-    auto indices = knownIndices(samples, shape[0]);
-    if (!indices)
+    if (!areSamples(samples, shape[0], /*step=*/1))
       return failure();
-    int64_t ofSample = static_cast<int64_t>(indices->size()) / shape[0];
-    for (auto [i, index] : llvm::enumerate(*indices))
-      if (index != static_cast<int64_t>(i) / ofSample)
-        return failure();
     noteDecided(samples);
     SmallVector<Value> rest(llvm::drop_begin(columns.getOperands()));
     Value within =
@@ -171,10 +179,118 @@ struct GatherNDOfSamples : OpRewritePattern<GatherNDOp> {
   }
 };
 
+/// The same of samples one behind another, `states.flatten()[sample * length +
+/// last]`, as TorchScript's exporter writes it; `last` is inside of its sample.
+struct GatherOfSamples : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op,
+                                PatternRewriter &rewriter) const final {
+    auto flat = op.getOperand().getDefiningOp<ReshapeOp>();
+    SmallVector<int64_t> indices(shapeOf(op.getIndices()));
+    if (!flat || op.getAxis() != 0 || indices.empty())
+      return failure();
+    ArrayRef<int64_t> shape = shapeOf(flat.getOperand());
+    ArrayRef<int64_t> slices = shapeOf(flat);
+    if (shape.size() != slices.size() + 1 || shape[0] < 2 || shape[1] < 1 ||
+        shape[0] != indices[0] || shape.drop_front(2) != slices.drop_front())
+      return failure();
+    auto sum = matchCommutative(op.getIndices(), BinaryKind::add, [&](Value v) {
+      return areSamples(v, shape[0], shape[1]);
+    });
+    if (!sum)
+      return failure();
+    IndexRange range = findRange(sum->second);
+    if (range.low < 0 || range.high >= shape[1])
+      return failure();
+    noteDecided(sum->first);
+    indices.push_back(1);
+    Value within = reshapeTo(rewriter, op.getLoc(), sum->second, indices);
+    rewriter.replaceOpWithNewOp<GatherNDOp>(op, op.getType(), flat.getOperand(),
+                                            within, /*batch_dims=*/1);
+    return success();
+  }
+};
+
+/// Where indices that enumerate a box of the first dimensions, in order, put
+/// it: its first element; nothing of other indices.
+std::optional<std::vector<int64_t>> beginOfBox(Value indices,
+                                               ArrayRef<int64_t> shape) {
+  ArrayRef<int64_t> box = shapeOf(indices).drop_back();
+  size_t depth = box.size();
+  if (static_cast<int64_t>(depth) != shapeOf(indices).back() || depth == 0 ||
+      llvm::is_contained(box, 0))
+    return std::nullopt;
+  std::optional<HostTensor> known = knownValue(indices);
+  if (!known)
+    return std::nullopt;
+  std::vector<int64_t> all = known->toInts(), begin(depth);
+  SmallVector<int64_t> place(depth, 0);
+  for (size_t i = 0; i < all.size(); i += depth) {
+    for (size_t d = 0; d < depth; ++d) {
+      int64_t index = all[i + d] < 0 ? all[i + d] + shape[d] : all[i + d];
+      if (i == 0)
+        begin[d] = index;
+      if (index != begin[d] + place[d] || index < 0 || index >= shape[d])
+        return std::nullopt;
+    }
+    for (size_t d = depth; d-- > 0;) {
+      if (++place[d] < box[d])
+        break;
+      place[d] = 0;
+    }
+  }
+  return begin;
+}
+
+/// What is written into a slice, `y[:, 2:5] = x`, as TorchScript's exporter
+/// writes it: the slices around it stay, each dimension for itself, so that
+/// samples of a batch do not meet.
+struct ScatterNDToSlices : OpRewritePattern<ScatterNDOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScatterNDOp op,
+                                PatternRewriter &rewriter) const final {
+    ArrayRef<int64_t> shape = shapeOf(op.getOperand());
+    if (op.getKind() != ScatterKind::set)
+      return failure();
+    auto begin = beginOfBox(op.getIndices(), shape);
+    if (!begin)
+      return failure();
+    noteDecided(op.getIndices());
+    // The box, of which more and more dimensions, the last ones first, are as
+    // long as the result's; what is around it in these is there, too.
+    Value result = op.getUpdates();
+    SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
+    llvm::copy(*begin, starts.begin());
+    for (int64_t dim = begin->size(); dim-- > 0;) {
+      SmallVector<int64_t> sizes(shapeOf(result));
+      int64_t end = starts[dim] + sizes[dim];
+      auto slice = [&](int64_t from, int64_t to) {
+        SmallVector<int64_t> at(starts);
+        at[dim] = from;
+        sizes[dim] = to - from;
+        return SliceOp::create(rewriter, op.getLoc(),
+                               RankedTensorType::get(sizes, elementType(op)),
+                               op.getOperand(), at, steps);
+      };
+      SmallVector<Value> parts;
+      if (starts[dim] > 0)
+        parts.push_back(slice(0, starts[dim]));
+      parts.push_back(result);
+      if (end < shape[dim])
+        parts.push_back(slice(end, shape[dim]));
+      if (parts.size() > 1)
+        result = ConcatOp::create(rewriter, op.getLoc(), parts, dim);
+      starts[dim] = 0;
+    }
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
 } // namespace
 
 void ax::addLookupPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<GatherToSlice, GatherToRepeat, GatherNDIdentity, GatherNDOfSamples>(
-          patterns.getContext());
+  patterns.add<GatherToSlice, GatherToRepeat, GatherNDIdentity,
+               GatherNDOfSamples, GatherOfSamples, ScatterNDToSlices>(
+      patterns.getContext());
 }

@@ -7,6 +7,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <memory>
 #include <set>
 
 namespace ax {
@@ -28,7 +29,10 @@ public:
         output(cast<ReturnOp>(body.getTerminator())),
         placement(program, mesh, &schedule), lists(program, placement) {}
 
-  LogicalResult run();
+  /// Adds what the program reads on which coordinate.
+  LogicalResult place(HeldStates &held);
+  /// `held`: what all programs of the plan read.
+  LogicalResult run(const HeldStates &held);
 
 private:
   std::string nameOf(const StageList &list) const;
@@ -126,8 +130,15 @@ void Outliner::create(StageList &list) {
     list.results[old] = made;
 }
 
-LogicalResult Outliner::run() {
-  if (failed(placement.run()) || failed(lists.collect()))
+LogicalResult Outliner::place(HeldStates &held) {
+  if (failed(placement.run()))
+    return failure();
+  collectHeld(program, placement, held);
+  return success();
+}
+
+LogicalResult Outliner::run(const HeldStates &held) {
+  if (failed(lists.collect(held)))
     return failure();
   SmallVector<Operation *> old;
   for (Operation &op : body.without_terminator())
@@ -152,8 +163,16 @@ struct OutlineStages : ax::impl::OutlineStagesBase<OutlineStages> {
   void runOnOperation() override {
     PlanOp plan = getOperation();
     sharding::Mesh mesh = plan.getMesh();
-    for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
-      if (failed(Outliner(program, mesh, schedule.get()).run()))
+    std::vector<std::unique_ptr<Outliner>> outliners;
+    HeldStates held;
+    for (ProgramOp program : plan.getBody().getOps<ProgramOp>()) {
+      outliners.push_back(
+          std::make_unique<Outliner>(program, mesh, schedule.get()));
+      if (failed(outliners.back()->place(held)))
+        return signalPassFailure();
+    }
+    for (const auto &outliner : outliners)
+      if (failed(outliner->run(held)))
         return signalPassFailure();
     recordHolders(plan);
   }

@@ -67,7 +67,39 @@ LogicalResult StageLists::placeOutputs() {
   return success();
 }
 
-LogicalResult StageLists::collect() {
+void ax::forEachStateRead(Operation *op, const Placement &placement,
+                          llvm::function_ref<void(StringRef)> fn) {
+  SmallVector<Operation *> open{op};
+  while (!open.empty()) {
+    Operation *next = open.pop_back_val();
+    if (auto load = dyn_cast<LoadOp>(next))
+      fn(load.getState());
+    for (Value operand : next->getOperands())
+      if (placement.isEverywhere(operand))
+        open.push_back(operand.getDefiningOp());
+  }
+}
+
+void ax::collectHeld(ProgramOp program, const Placement &placement,
+                     HeldStates &held) {
+  auto hold = [&](Operation *op, int64_t stage) {
+    forEachStateRead(op, placement, [&](StringRef state) {
+      held.insert({state.str(), placement.coordinateOf(stage)});
+    });
+  };
+  Block &body = program.getBody().front();
+  for (Operation &op : body.without_terminator())
+    if (auto stage = placement.stageOf(&op);
+        stage && !placement.isEverywhere(&op) &&
+        placement.actionOf(&op) != Action::Update)
+      hold(&op, *stage);
+  // As `placeOutputs` has it.
+  for (Value output : body.getTerminator()->getOperands())
+    if (placement.isEverywhere(output))
+      hold(output.getDefiningOp(), 0);
+}
+
+LogicalResult StageLists::collect(const HeldStates &held) {
   for (int64_t stage = 0; stage < placement.numStages(); ++stage)
     ofStage(Action::Forward, stage);
   for (Operation &op : program.getBody().front().without_terminator()) {
@@ -80,7 +112,7 @@ LogicalResult StageLists::collect() {
               bring(operand, placement.actionOf(&op), *placement.stageOf(&op))))
         return failure();
   }
-  placeUpdates(*this, program, placement);
+  placeUpdates(*this, program, placement, held);
   return placeOutputs();
 }
 

@@ -9,6 +9,7 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <map>
+#include <set>
 
 namespace ax {
 
@@ -29,6 +30,17 @@ struct StageList {
   llvm::DenseMap<mlir::Value, mlir::Value> results;
 };
 
+/// States by name, with a coordinate that reads them.
+using HeldStates = std::set<std::pair<std::string, int64_t>>;
+
+/// Calls fn(state) for what `op` reads: itself, or by way of what is done
+/// everywhere.
+void forEachStateRead(mlir::Operation *op, const Placement &placement,
+                      llvm::function_ref<void(llvm::StringRef)> fn);
+/// Adds what the program's operations read that stages own.
+void collectHeld(ProgramOp program, const Placement &placement,
+                 HeldStates &held);
+
 /// A program's lists, and the ways of values between them.
 ///
 /// Values of the forward pass go from stage to stage; what the backward pass of
@@ -40,7 +52,8 @@ class StageLists {
 public:
   StageLists(ProgramOp program, const Placement &placement);
 
-  mlir::LogicalResult collect();
+  /// `held`: what coordinates read, of all programs of the plan.
+  mlir::LogicalResult collect(const HeldStates &held);
 
   /// Returns the lists in an order in which each comes after those that it
   /// takes from.
@@ -77,9 +90,10 @@ private:
   llvm::DenseMap<mlir::Value, StageList *> givers;
 };
 
-/// Places what is done once a step.
+/// Places what is done once a step. A coordinate that reads a state, in which
+/// program ever, has its new value, too.
 void placeUpdates(StageLists &lists, ProgramOp program,
-                  const Placement &placement);
+                  const Placement &placement, const HeldStates &held);
 
 } // namespace ax
 

@@ -22,7 +22,7 @@ public:
   UpdatePlacer(StageLists &lists, ProgramOp program, const Placement &placement)
       : lists(lists), placement(placement), body(program.getBody().front()) {}
 
-  void run();
+  void run(const HeldStates &read);
 
 private:
   /// An operation on a coordinate; or, with `value`, what a forward or backward
@@ -66,7 +66,7 @@ private:
   const Placement &placement;
   Block &body;
   llvm::StringMap<StoreOp> stores;
-  std::set<std::pair<std::string, int64_t>> held;
+  HeldStates held;
   llvm::DenseMap<Operation *, unsigned> position;
   std::map<Key, size_t> numbers;
   std::vector<Node> nodes;
@@ -103,15 +103,7 @@ void UpdatePlacer::hold(StringRef state, int64_t on) {
 }
 
 void UpdatePlacer::holdStatesOf(Operation *op, int64_t on) {
-  SmallVector<Operation *> open{op};
-  while (!open.empty()) {
-    Operation *next = open.pop_back_val();
-    if (auto load = dyn_cast<LoadOp>(next))
-      hold(load.getState(), on);
-    for (Value operand : next->getOperands())
-      if (placement.isEverywhere(operand))
-        open.push_back(operand.getDefiningOp());
-  }
+  forEachStateRead(op, placement, [&](StringRef state) { hold(state, on); });
 }
 
 void UpdatePlacer::addNode(const Key &key) {
@@ -122,15 +114,14 @@ void UpdatePlacer::addNode(const Key &key) {
       {on, op, value ? Value::getFromOpaquePointer(value) : Value(), 0});
 }
 
-void UpdatePlacer::run() {
+void UpdatePlacer::run(const HeldStates &read) {
   for (auto [i, op] : llvm::enumerate(body)) {
     position[&op] = i;
     if (auto store = dyn_cast<StoreOp>(op))
       stores[store.getState()] = store;
   }
-  for (Operation &op : body.without_terminator())
-    if (!placement.isEverywhere(&op) && !isUpdate(&op))
-      holdStatesOf(&op, placement.coordinateOf(*placement.stageOf(&op)));
+  for (const auto &[state, on] : read)
+    hold(state, on);
   // Outputs are given by the last coordinate, where the loss is known.
   SmallVector<std::pair<Value, Key>> outputs;
   for (Value value : body.getTerminator()->getOperands())
@@ -259,6 +250,6 @@ void UpdatePlacer::fill(const Node &node) {
 }
 
 void ax::placeUpdates(StageLists &lists, ProgramOp program,
-                      const Placement &placement) {
-  UpdatePlacer(lists, program, placement).run();
+                      const Placement &placement, const HeldStates &held) {
+  UpdatePlacer(lists, program, placement).run(held);
 }

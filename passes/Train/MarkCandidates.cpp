@@ -26,6 +26,7 @@ static bool mayBeTrained(const WeightChoice &choice) {
     return false;
   switch (choice.kind.value_or(WeightKind::Parameter)) {
   case WeightKind::Buffer:
+  case WeightKind::Constant:
   case WeightKind::Statistic:
   case WeightKind::Sines:
     return false;

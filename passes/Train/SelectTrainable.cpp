@@ -113,6 +113,7 @@ private:
       case WeightKind::Repeated:
         break;
       case WeightKind::Buffer:
+      case WeightKind::Constant:
       case WeightKind::Statistic:
       case WeightKind::Sines:
         return false;
@@ -291,6 +292,8 @@ StringRef reasonAgainst(std::optional<WeightKind> kind) {
   switch (kind.value_or(WeightKind::Parameter)) {
   case WeightKind::Buffer:
     return "buffers, as the file says";
+  case WeightKind::Constant:
+    return "made of no parameter, as the file says";
   case WeightKind::Statistic:
     return "statistics";
   case WeightKind::Sines:

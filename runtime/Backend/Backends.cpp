@@ -4,6 +4,7 @@
 #include "ax/Runtime/Backends.h"
 
 #include "ax/Support/Error.h"
+#include "ax/Support/Processors.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -24,6 +25,15 @@ llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank) {
                     "{3} threads",
                     numRanks, numRanks == 1 ? "" : "s", threadsPerRank,
                     mostThreads);
+}
+
+int32_t findThreadsPerRank(int64_t numRanks, const BackendOptions &options) {
+  if (std::optional<int32_t> asked = askedThreads())
+    return *asked;
+  if (!options.ranks.empty())
+    return 1;
+  return static_cast<int32_t>(
+      std::max<int64_t>(1, countProcessors() / numRanks));
 }
 
 llvm::Error noBackend(llvm::StringRef kind, llvm::StringRef name,

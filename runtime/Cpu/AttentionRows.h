@@ -50,16 +50,11 @@ protected:
   /// other does not change a result.
   template <typename Fn>
   void forEachKvHead(void *workspace, int64_t threadElements, Fn fn) const {
-    int64_t units = desc.q.sizes[0] * kvHeads;
-    int64_t perRange = std::max<int64_t>(1, (units + threads - 1) / threads);
-    parallelFor((units + perRange - 1) / perRange, 1,
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t r = begin; r < end; ++r)
-                    for (int64_t unit = r * perRange;
-                         unit < std::min(units, (r + 1) * perRange); ++unit)
-                      fn(unit / kvHeads, unit % kvHeads,
-                         static_cast<S *>(workspace) + r * threadElements);
-                });
+    parallelUnits(desc.q.sizes[0] * kvHeads, threads,
+                  [&](int64_t unit, int64_t part) {
+                    fn(unit / kvHeads, unit % kvHeads,
+                       static_cast<S *>(workspace) + part * threadElements);
+                  });
   }
 
   template <typename E>

@@ -50,20 +50,13 @@ public:
     R *y = static_cast<R *>(arguments[next]);
     S *weights = static_cast<S *>(workspace);
     int64_t blocks = llvm::divideCeil(window.outPlaces, blockRows);
-    int64_t perRange = std::max<int64_t>(1, llvm::divideCeil(blocks, threads));
     for (int64_t group = 0; group < desc.groups; ++group) {
       packWeights(w, group, weights);
       for (int64_t batch = 0; batch < desc.y.sizes[0]; ++batch)
-        parallelFor(
-            llvm::divideCeil(blocks, perRange), 1,
-            [&](int64_t begin, int64_t end) {
-              for (int64_t r = begin; r < end; ++r)
-                for (int64_t block = r * perRange;
-                     block < std::min(blocks, (r + 1) * perRange); ++block)
-                  runPlaces(block * blockRows, batch, group, x, weights, bias,
-                            residual, y,
-                            weights + k * outChannels + r * threadElements);
-            });
+        parallelUnits(blocks, threads, [&](int64_t block, int64_t part) {
+          runPlaces(block * blockRows, batch, group, x, weights, bias, residual,
+                    y, weights + k * outChannels + part * threadElements);
+        });
     }
     return llvm::Error::success();
   }

@@ -93,18 +93,12 @@ public:
     S *weights = static_cast<S *>(workspace);
     operands.weights = weights;
     int64_t count = desc.y.sizes[0] * slabs;
-    int64_t perRange = std::max<int64_t>(1, llvm::divideCeil(count, threads));
     for (int64_t group = 0; group < desc.groups; ++group) {
       packWeights(w, group, weights);
-      parallelFor(
-          llvm::divideCeil(count, perRange), 1,
-          [&](int64_t begin, int64_t end) {
-            for (int64_t r = begin; r < end; ++r)
-              for (int64_t i = r * perRange;
-                   i < std::min(count, (r + 1) * perRange); ++i)
-                runSlab(operands, i / slabs, group, i % slabs * slabRows,
-                        weights + inChannels * columns + r * threadElements);
-          });
+      parallelUnits(count, threads, [&](int64_t i, int64_t part) {
+        runSlab(operands, i / slabs, group, i % slabs * slabRows,
+                weights + inChannels * columns + part * threadElements);
+      });
     }
     return llvm::Error::success();
   }

@@ -98,18 +98,11 @@ private:
         for (int64_t j = 0; j < n; ++j)
           workspace[i * n + j] = widen<S>(places.b[place(desc.b, i, j)]);
     });
-    // One part of the scratch memory per range: at most one range per thread.
-    int64_t blocks = llvm::divideCeil(m, blockRows);
-    int64_t perRange = llvm::divideCeil(blocks, threads);
-    parallelFor(llvm::divideCeil(blocks, perRange ? perRange : 1), 1,
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t range = begin; range < end; ++range)
-                    for (int64_t block = range * perRange;
-                         block < std::min(blocks, (range + 1) * perRange);
-                         ++block)
-                      runRows(block * blockRows, places, workspace,
-                              workspace + k * n + range * threadElements);
-                });
+    parallelUnits(llvm::divideCeil(m, blockRows), threads,
+                  [&](int64_t block, int64_t part) {
+                    runRows(block * blockRows, places, workspace,
+                            workspace + k * n + part * threadElements);
+                  });
   }
 
   void runRows(int64_t first, const Places &places, const S *b, S *scratch) {

@@ -6,6 +6,8 @@
 #include "CpuLibrary.h"
 #include "Threads.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -48,6 +50,9 @@ public:
 
   /// The spatial strides of a view.
   static void spatialStrides(const TensorDesc &view, int64_t *strides);
+
+  /// What windows see along one dimension.
+  llvm::ArrayRef<Span> along(int d) const { return lines[d]; }
 
   /// Calls fn(offset in y, window).
   template <typename Fn>

@@ -8,6 +8,7 @@
 #ifndef AX_RUNTIME_THREADS_H
 #define AX_RUNTIME_THREADS_H
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -34,6 +35,20 @@ void parallelFor(int64_t count, int64_t grain, Fn &&fn) {
         (*static_cast<Callable *>(context))(begin, end);
       },
       const_cast<void *>(static_cast<const void *>(&fn)));
+}
+
+/// Calls fn(unit, part) for 0 .. count; units of one part one after another, so
+/// that each of at most `parts` parts may have memory of its own.
+template <typename Fn>
+void parallelUnits(int64_t count, int64_t parts, Fn &&fn) {
+  int64_t perPart = std::max<int64_t>(1, (count + parts - 1) / parts);
+  parallelFor((count + perPart - 1) / perPart, 1,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t part = begin; part < end; ++part)
+                  for (int64_t unit = part * perPart;
+                       unit < std::min(count, (part + 1) * perPart); ++unit)
+                    fn(unit, part);
+              });
 }
 
 } // namespace ax::rt

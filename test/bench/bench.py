@@ -120,7 +120,8 @@ def ready(options, folder):
             seconds["read"].append(time.perf_counter() - start)
             for name, plan in ("axrun", text), ("axrun-core", code):
                 measured(options.bin / name, plan, "--random-inputs", 1,
-                         "--json", report, "--iterations", 1)
+                         "--threads-per-rank", 1, "--json", report,
+                         "--iterations", 1)
                 seconds[name].append(
                     json.loads(report.read_text())["load_seconds"])
         read, axrun, core = (min(values) for values in seconds.values())

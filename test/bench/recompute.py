@@ -23,7 +23,7 @@ STEPS, ROUNDS = 6, 3
 def stepTime(plan, folder):
     report = f"{folder}/times.json"
     run(tool("axrun"), plan, "--random-inputs=1", "--warmup=1",
-        f"--iterations={STEPS}", "--json", report)
+        "--threads-per-rank=1", f"--iterations={STEPS}", "--json", report)
     with open(report) as file:
         return json.load(file)["median_ms"]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Networks of many kinds: axrun beside its peers, one thread each, in turns.
 
-usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S] [--bf16]
-              [--packages] [--quantised]
+usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S] [--threads N]
+              [--bf16] [--packages] [--quantised]
 
 Each engine is a process that keeps the network; in each round each runs it for
 some time, and its least time counts. The ratio, axrun's time to the fastest
@@ -38,11 +38,12 @@ WANTED = 1.1
 
 
 class Engine:
-    def __init__(self, name, model, folder, precision, *library):
+    def __init__(self, name, model, folder, precision, threads, *library):
         self.outputs = folder / f"{name}.npz"
         self.process = subprocess.Popen(
             [sys.executable, HERE / "zoo_engine.py", name, model,
-             folder / "feeds.npz", self.outputs, precision, *library],
+             folder / "feeds.npz", self.outputs, precision, str(threads),
+             *library],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
             sys.exit(f"{name} did not run {model}")
@@ -72,8 +73,9 @@ def measure(options, name, folder):
     precision = "bf16" if options.bf16 else "fp32"
     capture(options.bin / "axopt", model, f"--precision={precision}", "-o", plan)
     peers = getattr(network, "peers", PEERS)
-    engines = {peer: Engine(peer, model, folder, precision) for peer in peers}
-    engines["axrun"] = Engine("axrun", plan, folder, precision,
+    how = precision, options.threads
+    engines = {peer: Engine(peer, model, folder, *how) for peer in peers}
+    engines["axrun"] = Engine("axrun", plan, folder, *how,
                               options.build / "lib" / "libaxrun.so")
     times = {engine: [] for engine in engines}
     for _ in range(options.rounds):
@@ -103,6 +105,7 @@ def main():
     parser.add_argument("networks", nargs="*", help=", ".join(NETWORKS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--packages", action="store_true")
     parser.add_argument("--quantised", action="store_true")

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One engine holds one model and runs it when told to.
 
-usage: zoo_engine.py ENGINE MODEL FEEDS.npz OUTPUTS.npz fp32|bf16 [LIBRARY]
+usage: zoo_engine.py ENGINE MODEL FEEDS.npz OUTPUTS.npz fp32|bf16 THREADS [LIBRARY]
 
 After a first run, whose outputs go to OUTPUTS.npz, it says "ready". Each line of
 standard input is a number of seconds, for which it runs the model again and
 again; it answers with milliseconds of a run in the best of some blocks.
 """
 import ctypes
+import os
 import sys
 import time
 
@@ -72,13 +73,14 @@ def block(run):
                             time.process_time() - processor)
 
 
-def main(engine, model, feeds, outputs, precision, *library):
+def main(engine, model, feeds, outputs, precision, threads, *library):
     feeds = dict(np.load(feeds))
     if engine == "axrun":
+        os.environ["OMP_NUM_THREADS"] = threads
         run = axrun(model, *library, feeds)
     else:
         narrow = {"bf16": True} if engine == "openvino" and precision == "bf16" else {}
-        run = getattr(peer, engine)(model, 1, feeds=feeds, **narrow)
+        run = getattr(peer, engine)(model, int(threads), feeds=feeds, **narrow)
     np.savez(outputs, *run())
     print("ready", flush=True)
     for line in sys.stdin:

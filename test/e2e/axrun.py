@@ -154,7 +154,7 @@ def badPlansAndFlags():
         text = plan.read_text()
         (broken := Path(folder) / "broken.mlir").write_text(text[:-200])
         run(tool("axrun"), broken, "--random-inputs", 1, expect=5)
-        run(tool("axrun"), plan, "--random-inputs", 1, "--threads-per-rank", 0,
+        run(tool("axrun"), plan, "--random-inputs", 1, "--threads-per-rank", -1,
             expect=2)
         run(tool("axrun"), plan, "--nonsense", expect=2)
         run(tool("axrun"), plan, "--random-inputs", 1, "--model-dir",

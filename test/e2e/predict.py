@@ -310,6 +310,42 @@ def oneByOne():
         close([float(measured[0])], [np.mean(wanted)], 1e-5, "evaluation")
 
 
+def otherOutput(layout, *compiling):
+    """A stage that makes an output which the loss does not depend on, of a weight
+    that another one trains, predicts with its new values."""
+    made = textModel(
+        "float[4,8] x", "float[4,8] y, float[4,8] z",
+        "z = Mul(x, d)\na = MatMul(x, w)\nb = Mul(a, d)\ny = MatMul(b, v)")
+    for node in made.graph.node:
+        node.name = f"/{node.output[0]}"
+    random = np.random.default_rng(0)
+    first = random.standard_normal(8, np.float32)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(first, "d"))
+    for name in "wv":
+        made.graph.initializer.append(onnx.numpy_helper.from_array(
+            random.standard_normal((8, 8), np.float32), name))
+    data = {"x": random.standard_normal((8, 8), np.float32),
+            "t": random.standard_normal((8, 8), np.float32)}
+    found = {}
+    with scratch() as folder:
+        folder = Path(folder)
+        onnx.save(made, folder / "model.onnx")
+        np.savez(folder / "train.npz", **data)
+        for flags in "", layout:
+            plan, kept = folder / "plan.mlir", folder / f"run{len(found)}"
+            run(tool("axopt"), folder / "model.onnx", "--train",
+                "--loss=mse(y,t)", "--optimizer=adam(lr=0.1)", "--quiet", "-o",
+                plan, *flags.split(), *(compiling if flags else ()))
+            axrun(plan, "--data", folder / "train.npz", "--steps", 4, "--quiet",
+                  "--save", kept)
+            found[flags] = predicted(folder, plan, {"x": data["x"]},
+                                     "--weights", kept)
+    for name in "yz":
+        close(found[layout][name], found[""][name], 1e-5, name)
+    if np.abs(found[""]["z"] - data["x"] * first).max() < 0.1:
+        raise Failed("the weight was not trained")
+
+
 def cases(every):
     for count in (1, 4, 11):
         yield f"inference of {count}", inference, count, ""
@@ -317,6 +353,8 @@ def cases(every):
         yield f"inference/{layout}", inference, 11, layout
     for layout in ("", "--dp=2 --tp=2", "--pp=2 --micro-batches=2"):
         yield f"trained/{layout}", trained, layout
+    for layout in "--pp=2", "--pp=2 --micro-batches=2":
+        yield f"other output/{layout}", otherOutput, layout, "--cut=/a"
     yield "to a folder", asFolder
     yield "evaluation mode", evaluationMode
     yield "evaluation mode of a plan that trains", notBoth

@@ -222,6 +222,72 @@ def repeated():
              "is updated as a whole: use --micro-batches=1, or --frozen=expand")
 
 
+SIGNATURE = """
+# inputs
+p_a: PARAMETER target='a.weight'
+p_b: PARAMETER target='start'
+b_c: BUFFER target='table' persistent=True
+x: USER_INPUT
+"""
+# Values of which one folded by the exporter was made, by its name.
+FOLDED = {"val_1": "['a.weight', 'val_0']", "val_2": "['start']",
+          "val_3": "['table', 'val_9']", "zeros": "['val_7', 'val_8']"}
+
+
+def folded():
+    """What dynamo's exporter has folded is a parameter if a part of it was."""
+    made = textModel(
+        "float[8,4] x", "float[8,6] y",
+        "h = MatMul(x, val_1)\nb = Add(h, val_2)\nc = Add(b, val_3)\n"
+        "d = Add(c, zeros)\ne = Add(d, plain)\ny = MatMul(e, w)")
+    random = np.random.default_rng(0)
+    for name, shape in {"val_1": (4, 6), "val_2": (1, 6), "val_3": (1, 6),
+                        "zeros": (8, 6), "plain": (1, 6), "w": (6, 6)}.items():
+        made.graph.initializer.append(onnx.numpy_helper.from_array(
+            random.standard_normal(shape, np.float32), name))
+        value = made.graph.value_info.add()
+        value.name = name
+        if name in FOLDED:
+            value.metadata_props.add(key="pkg.onnxscript.optimizer.folded_from",
+                                     value=FOLDED[name])
+    made.producer_name = "pytorch"
+    for told, wanted in ((False, {"val_3", "zeros"}), (True, set())):
+        if told:
+            made.graph.metadata_props.add(
+                key="pkg.torch.export.ExportedProgram.graph_signature",
+                value=SIGNATURE)
+        with scratch() as folder:
+            onnx.save(made, f"{folder}/m.onnx")
+            plan = Path(folder) / "plan.mlir"
+            said = run(tool("axopt"), f"{folder}/m.onnx", "--train",
+                       "--loss=mse(y,t)", "-o", plan).stderr
+            if trained(plan) != {"val_1", "val_2", "plain", "w"} | wanted:
+                raise Failed(f"trained: {trained(plan)}\n{said}")
+            if told:
+                says(said, "2 made of no parameter, as the file says (")
+
+
+def constantNodes():
+    """TorchScript's exporter has parameters as initializers, and what the model
+    makes as Constant nodes. Of other programs' nobody knows."""
+    table = np.random.default_rng(0).standard_normal((1, 20, 16), np.float32)
+    made = textModel("float[4,20,16] x", "float[4,20,16] y",
+                     "a = MatMul(x, w)\ny = Add(a, table)")
+    made.graph.node.insert(0, onnx.helper.make_node(
+        "Constant", [], ["table"], value=onnx.numpy_helper.from_array(table)))
+    made.graph.initializer.append(
+        onnx.numpy_helper.from_array(table[0, :16].copy(), "w"))
+    for producer, wanted in ("pytorch", {"w"}), ("another", {"table", "w"}):
+        made.producer_name = producer
+        with scratch() as folder:
+            onnx.save(made, f"{folder}/m.onnx")
+            plan = Path(folder) / "plan.mlir"
+            run(tool("axopt"), f"{folder}/m.onnx", "--train", "--loss=mse(y,t)",
+                "-o", plan)
+            if trained(plan) != wanted:
+                raise Failed(f"trained of {producer}: {trained(plan)}")
+
+
 def named():
     """Flags win over what the file says."""
     with scratch() as folder:
@@ -378,6 +444,8 @@ def cases(every):
            "1 BatchNormalization by the statistics of the batch (as the model "
            "was exported); --batchnorm=frozen takes the running ones")
     yield "said by the tensor", inTensor
+    yield "folded by the exporter", folded
+    yield "Constant nodes", constantNodes
     yield "flags win", named
     yield "begins at zero", beginsAtZero
     yield "repeated by the exporter", repeated

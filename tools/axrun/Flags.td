@@ -170,7 +170,9 @@ defm control : Value<
   "addresses and a port that is free, or without MPI at MASTER_ADDR, MASTER_PORT "
   "+ 1", help4_running, [ForProcesses]>;
 defm threads_per_rank : Value<
-  "threads-per-rank", "N", "Threads that one rank computes with (1)",
+  "threads-per-rank", "N",
+  "Threads that one rank computes with (0: what OMP_NUM_THREADS says, or its "
+  "share of the processors; 1 where there are several processes)",
   help4_running, [Integer, Common]>;
 defm flush_denormals : Switch<
   "flush-denormals",

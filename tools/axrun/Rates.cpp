@@ -22,21 +22,21 @@ static std::vector<DType> findFactors(const rt::Program &program) {
 
 /// Of a device of its own, on the card that rank 0 will have.
 static llvm::Expected<std::optional<rt::DeviceRates>>
-measure(const SessionOptions &options, const rt::Program &program) {
+measure(const Session &session) {
+  const rt::BackendOptions &options = session.getBackends();
   auto kind = rt::allBackends().devices.find(options.device);
   if (!kind)
     return kind.takeError();
-  rt::DeviceOptions devices{options.threadsPerRank, options.flushDenormals,
-                            options.tf32, options.nondeterministic};
   int32_t card = options.cards.empty() ? 0 : options.cards.front();
-  auto made = kind->create({card}, devices);
+  auto made = kind->create({card}, options.devices);
   if (!made)
     return made.takeError();
   // A device is for a thread that is its own from the beginning.
   std::optional<llvm::Expected<rt::DeviceRates>> rates;
   auto thread = startThread("the device's rates", [&] {
     made->front()->attachThread();
-    rates.emplace(rt::measureRates(*made->front(), findFactors(program)));
+    rates.emplace(
+        rt::measureRates(*made->front(), findFactors(session.getProgram())));
   });
   if (!thread)
     return thread.takeError();
@@ -47,15 +47,15 @@ measure(const SessionOptions &options, const rt::Program &program) {
 }
 
 llvm::Expected<std::optional<rt::DeviceRates>>
-ax::measureRates(const RunOptions &options, const rt::Program &program) {
+ax::measureRates(const RunOptions &options, const Session &session) {
   if (!options.profile)
     return std::nullopt;
-  rt::World &world = *options.session.world;
+  rt::World &world = *session.getWorld();
   auto measureAtFirst =
       [&]() -> llvm::Expected<std::optional<rt::DeviceRates>> {
     if (!world.isFirst())
       return std::nullopt;
-    return measure(options.session, program);
+    return measure(session);
   };
   auto rates = measureAtFirst();
   if (llvm::Error error =

@@ -10,10 +10,10 @@
 namespace ax {
 
 /// Measures the device of rank 0, for --profile: products of the types that
-/// `program` multiplies, and copies. All processes make the call, before they
+/// its program multiplies, and copies. All processes make the call, before they
 /// have executors; nothing at others than process 0, and without --profile.
 llvm::Expected<std::optional<rt::DeviceRates>>
-measureRates(const RunOptions &options, const rt::Program &program);
+measureRates(const RunOptions &options, const Session &session);
 
 } // namespace ax
 

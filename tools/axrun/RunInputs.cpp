@@ -93,7 +93,7 @@ llvm::Expected<int> ax::runInputs(const Task &task) {
   if (llvm::Error error =
           rt::agree(world, "expected outputs", expected.takeError()))
     return error;
-  auto rates = measureRates(options, program);
+  auto rates = measureRates(options, task.session);
   if (!rates)
     return rates.takeError();
   if (llvm::Error error = task.session.start())

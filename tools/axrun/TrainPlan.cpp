@@ -33,7 +33,7 @@ static ExitCode codeOf(TrainEnd end) {
 
 llvm::Expected<int> ax::trainPlan(const Task &task) {
   const RunOptions &options = task.options;
-  auto rates = measureRates(options, task.session.getProgram());
+  auto rates = measureRates(options, task.session);
   if (!rates)
     return rates.takeError();
   if (llvm::Error error = task.session.start())

@@ -15,6 +15,8 @@ enum class WeightKind {
   /// The file says so.
   Parameter,
   Buffer,
+  /// Made by the model's code, of no parameter.
+  Constant,
   /// An operator takes it as its parameter, or as what it observed.
   LayerParameter,
   Statistic,

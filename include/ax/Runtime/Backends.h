@@ -112,6 +112,12 @@ struct RankBackends {
   std::vector<std::unique_ptr<Device>> hosts = {};
 };
 
+/// Returns how many threads a rank computes with where nobody says: what
+/// OMP_NUM_THREADS says; else its share of the processors, where all `numRanks`
+/// are threads of this process, and 1 where there are several processes, of
+/// which each sees the same processors.
+int32_t findThreadsPerRank(int64_t numRanks, const BackendOptions &options);
+
 struct Backends {
   BackendTable<DeviceKind> devices{"device"};
   BackendTable<CreateCommunicators> communicators{"communicator"};

@@ -60,7 +60,8 @@ struct SessionOptions {
   std::string communicator = "local";
   /// As rt::BackendOptions::cards.
   std::vector<int32_t> cards;
-  int32_t threadsPerRank = 1;
+  /// 0: as rt::findThreadsPerRank says.
+  int32_t threadsPerRank = 0;
   /// Decides all that is random in the program; that of the run that is gone on
   /// with, or 0, if not given.
   std::optional<uint64_t> seed;
@@ -121,6 +122,8 @@ public:
   ~Session();
 
   const rt::Program &getProgram() const;
+  /// What its ranks compute and communicate with, as far as that is decided.
+  const rt::BackendOptions &getBackends() const;
   const std::vector<rt::Port> &getInputs() const { return getProgram().inputs; }
   const std::vector<rt::Port> &getOutputs() const {
     return getProgram().outputs;

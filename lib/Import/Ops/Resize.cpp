@@ -144,9 +144,12 @@ static Value resizeAxis(Node &n, Value x, int64_t dim, const Axis &axis,
   return n.b.transpose(y, back);
 }
 
+/// The scale is of f32, and its product with the size: 17 by 0.5294118 is 9,
+/// of which exporters make the scale, and not one less.
 static void setScale(Axis &axis, double scale) {
   axis.scale = scale;
-  double out = std::floor(scale * static_cast<double>(axis.in));
+  float out =
+      std::floor(static_cast<float>(scale) * static_cast<float>(axis.in));
   axis.out = out >= 0 && out < 1e9 ? static_cast<int64_t>(out) : -1;
 }
 

@@ -121,6 +121,67 @@ TEST(PoolTest, EveryForm) {
           }
 }
 
+/// Many short lines, lines longer than a band, windows that lie far apart, and
+/// such as see nothing but padding along a dimension.
+const Case longCases[] = {
+    {{2, 3, 40, 37}, {1, 1, 5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1, {}},
+    {{1, 2, 37, 70}, {1, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1, {}},
+    {{1, 3, 6, 1500}, {1, 1, 2, 3}, {1, 3}, {2, 5}, {1, 2}, {0, 2}, 1, {}},
+    {{1, 2, 400}, {1, 1, 20}, {20}, {1}, {0}, {0}, 1, {}},
+    {{1, 2, 3, 400}, {1, 1, 3, 40}, {1, 17}, {1, 2}, {1, 30}, {1, 9}, 1, {}},
+    {{1, 2, 2, 2}, {1, 1, 4, 4}, {1, 1}, {2, 3}, {3, 3}, {3, 3}, 1, {}},
+    {{1, 2, 9, 20, 21},
+     {1, 1, 3, 3, 3},
+     {2, 1, 1},
+     {1, 1, 1},
+     {1, 1, 1},
+     {1, 1, 1},
+     1,
+     {}},
+};
+
+TEST(PoolTest, LongAndShortLines) {
+  for (const Case &c : longCases)
+    for (DType type : {DType::F32, DType::BF16, DType::U8})
+      for (PoolKind kind : {PoolKind::Max, PoolKind::Avg})
+        for (bool last : {false, true})
+          if (kind != PoolKind::Avg || isFloat(type))
+            checkPool(makePool(c, kind, type, last), last ? 3 : 1);
+}
+
+/// Windows that see one are NaN, and no others.
+TEST(PoolTest, MaximaAreNaNWhereOneIs) {
+  for (int64_t stride : {1, 2})
+    for (bool last : {false, true}) {
+      Case c{{1, 5, 24, 25},
+             {1, 1, 3, 3},
+             {stride, stride},
+             {1, 1},
+             {1, 1},
+             {1, 1},
+             1,
+             {}};
+      PoolDesc desc = makePool(c, PoolKind::Max, DType::F32, last);
+      std::vector<ViewData> data{ViewData(desc.x), ViewData(desc.y)};
+      int64_t numImage = 24 * 25;
+      for (int64_t ch = 0; ch < 5; ++ch)
+        for (int64_t i = 0; i < numImage; ++i)
+          data[0].memory.setDouble(data[0].offset({0, ch, i / 25, i % 25}),
+                                   i % 97 == ch ? NAN : double(i));
+      runLibrary(desc, data, 1);
+      forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &y) {
+        bool isNaN = false;
+        for (int64_t i = 0; i < 3; ++i)
+          for (int64_t j = 0; j < 3; ++j) {
+            int64_t row = y[2] * stride + i - 1, column = y[3] * stride + j - 1;
+            if (row >= 0 && row < 24 && column >= 0 && column < 25)
+              isNaN |= (row * 25 + column) % 97 == y[1];
+          }
+        ASSERT_EQ(isNaN, std::isnan(data[1].get(y)));
+      });
+    }
+}
+
 TEST(PoolTest, MaxGradient) {
   for (const Case &c : cases)
     for (DType type : {DType::F32, DType::F64})

@@ -167,9 +167,9 @@ TEST_F(CApiTest, MistakesAreErrors) {
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
                 "start with AX_OPTIONS_INIT");
   options = AX_OPTIONS_INIT;
-  options.threadsPerRank = 0;
+  options.threadsPerRank = -1;
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
-                "--threads-per-rank=0: a rank has 1 thread or more");
+                "--threads-per-rank=-1: a rank has 1 thread or more");
   options = AX_OPTIONS_INIT;
   options.devices = "0,-1";
   expectFailure(axLoad(path.c_str(), &options, &session), 2,

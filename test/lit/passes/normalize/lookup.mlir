@@ -92,4 +92,76 @@ ax.program @of_other_samples(%x: tensor<3x8x4xf32>, %i: tensor<3x1xi64>, %j: ten
   %3 = ax.gather_nd %x[%2] batch_dims 0 : tensor<3x8x4xf32>, tensor<2x2xi64> -> tensor<2x4xf32>
   ax.return %1, %3 : tensor<3x4xf32>, tensor<2x4xf32>
 }
+
+// Samples one behind another: what is looked up is inside of its own.
+// CHECK-LABEL: ax.program @of_flat_samples
+// CHECK: %[[I:.*]] = ax.arg_reduce %arg1 dim 1
+// CHECK: %[[G:.*]] = ax.gather_nd %arg0[%[[I]]] batch_dims 1 : tensor<3x8x4xf32>, tensor<3x1xi64> -> tensor<3x4xf32>
+// CHECK: ax.return %[[G]]
+ax.program @of_flat_samples(%x: tensor<3x8x4xf32>, %w: tensor<3x8xi64>) -> tensor<3x4xf32> {
+  %f = ax.reshape %x : tensor<3x8x4xf32> -> tensor<24x4xf32>
+  %a = ax.arg_reduce %w dim 1 : tensor<3x8xi64> -> tensor<3x1xi64>
+  %l = ax.reshape %a : tensor<3x1xi64> -> tensor<3xi64>
+  %n = ax.constant dense<[0, 8, 16]> : tensor<3xi64> -> tensor<3xi64>
+  %i = ax.binary add %l, %n : tensor<3xi64>, tensor<3xi64> -> tensor<3xi64>
+  %0 = ax.gather %f[%i] axis 0 : tensor<24x4xf32>, tensor<3xi64> -> tensor<3x4xf32>
+  ax.return %0 : tensor<3x4xf32>
+}
+
+// What may be before or behind its sample, and samples of another length.
+// CHECK-LABEL: ax.program @of_any_samples
+// CHECK-COUNT-3: ax.gather %{{.*}} axis 0
+ax.program @of_any_samples(%x: tensor<3x8x4xf32>, %w: tensor<3x8xi64>, %j: tensor<3xi64>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) {
+  %f = ax.reshape %x : tensor<3x8x4xf32> -> tensor<24x4xf32>
+  %n = ax.constant dense<[0, 8, 16]> : tensor<3xi64> -> tensor<3xi64>
+  %i = ax.binary add %j, %n : tensor<3xi64>, tensor<3xi64> -> tensor<3xi64>
+  %0 = ax.gather %f[%i] axis 0 : tensor<24x4xf32>, tensor<3xi64> -> tensor<3x4xf32>
+  %a = ax.arg_reduce %w dim 1 : tensor<3x8xi64> -> tensor<3x1xi64>
+  %l = ax.reshape %a : tensor<3x1xi64> -> tensor<3xi64>
+  %m = ax.constant dense<[0, 7, 14]> : tensor<3xi64> -> tensor<3xi64>
+  %k = ax.binary add %l, %m : tensor<3xi64>, tensor<3xi64> -> tensor<3xi64>
+  %1 = ax.gather %f[%k] axis 0 : tensor<24x4xf32>, tensor<3xi64> -> tensor<3x4xf32>
+  %o = ax.constant dense<1> : tensor<3xi64> -> tensor<3xi64>
+  %p = ax.binary add %l, %o : tensor<3xi64>, tensor<3xi64> -> tensor<3xi64>
+  %q = ax.binary add %p, %n : tensor<3xi64>, tensor<3xi64> -> tensor<3xi64>
+  %2 = ax.gather %f[%q] axis 0 : tensor<24x4xf32>, tensor<3xi64> -> tensor<3x4xf32>
+  ax.return %0, %1, %2 : tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>
+}
+
+// What is written into a box, whose rows are not the last.
+// CHECK-LABEL: ax.program @written_slice
+// CHECK-DAG: %[[B:.*]] = ax.slice %arg0 starts [0, 0, 0] steps [1, 1, 1] : tensor<2x6x4xf32> -> tensor<2x3x4xf32>
+// CHECK-DAG: %[[A:.*]] = ax.slice %arg0 starts [0, 5, 0] steps [1, 1, 1] : tensor<2x6x4xf32> -> tensor<2x1x4xf32>
+// CHECK: %[[C:.*]] = ax.concat %[[B]], %arg1, %[[A]] dim 1
+// CHECK: ax.return %[[C]]
+ax.program @written_slice(%x: tensor<2x6x4xf32>, %y: tensor<2x2x4xf32>) -> tensor<2x6x4xf32> {
+  %i = ax.constant dense<[[[0, 3], [0, -2]], [[1, 3], [1, 4]]]> : tensor<2x2x2xi64> -> tensor<2x2x2xi64>
+  %0 = ax.scatter_nd set %x[%i], %y : tensor<2x6x4xf32>, tensor<2x2x2xi64>, tensor<2x2x4xf32> -> tensor<2x6x4xf32>
+  ax.return %0 : tensor<2x6x4xf32>
+}
+
+// Of two dimensions, the last one first.
+// CHECK-LABEL: ax.program @written_box
+// CHECK: %[[S:.*]] = ax.slice %arg0 starts [1, 0] steps [1, 1] : tensor<3x4xf32> -> tensor<1x2xf32>
+// CHECK: %[[C:.*]] = ax.concat %[[S]], %arg1 dim 1 : tensor<1x2xf32>, tensor<1x2xf32> -> tensor<1x4xf32>
+// CHECK: %[[R:.*]] = ax.concat {{.*}}, %[[C]], {{.*}} dim 0 : tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32> -> tensor<3x4xf32>
+// CHECK: ax.return %[[R]]
+ax.program @written_box(%x: tensor<3x4xf32>, %y: tensor<1x2xf32>) -> tensor<3x4xf32> {
+  %i = ax.constant dense<[[[1, 2], [1, 3]]]> : tensor<1x2x2xi64> -> tensor<1x2x2xi64>
+  %0 = ax.scatter_nd set %x[%i], %y : tensor<3x4xf32>, tensor<1x2x2xi64>, tensor<1x2xf32> -> tensor<3x4xf32>
+  ax.return %0 : tensor<3x4xf32>
+}
+
+// What is added, every second row, and rows in another order.
+// CHECK-LABEL: ax.program @written_otherwise
+// CHECK-COUNT-3: ax.scatter_nd
+ax.program @written_otherwise(%x: tensor<4x2xf32>, %y: tensor<2x2xf32>) -> tensor<4x2xf32> {
+  %i = ax.constant dense<[[0], [1]]> : tensor<2x1xi64> -> tensor<2x1xi64>
+  %j = ax.constant dense<[[0], [2]]> : tensor<2x1xi64> -> tensor<2x1xi64>
+  %k = ax.constant dense<[[1], [0]]> : tensor<2x1xi64> -> tensor<2x1xi64>
+  %0 = ax.scatter_nd add %x[%i], %y : tensor<4x2xf32>, tensor<2x1xi64>, tensor<2x2xf32> -> tensor<4x2xf32>
+  %1 = ax.scatter_nd set %0[%j], %y : tensor<4x2xf32>, tensor<2x1xi64>, tensor<2x2xf32> -> tensor<4x2xf32>
+  %2 = ax.scatter_nd set %1[%k], %y : tensor<4x2xf32>, tensor<2x1xi64>, tensor<2x2xf32> -> tensor<4x2xf32>
+  ax.return %2 : tensor<4x2xf32>
+}
 }

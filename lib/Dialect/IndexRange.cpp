@@ -1,12 +1,12 @@
 //===- IndexRange.cpp - Between which numbers integers lie ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "IndexRange.h"
+#include "ax/Dialect/IndexRange.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
-namespace ax::codegen {
+namespace ax {
 
 static constexpr int maxDepth = 16;
 static constexpr int64_t maxConstants = 1 << 20;
@@ -124,4 +124,4 @@ IndexRange findRange(Value value, int depth) {
   return range.low < type.low || range.high > type.high ? type : range;
 }
 
-} // namespace ax::codegen
+} // namespace ax

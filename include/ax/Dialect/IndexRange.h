@@ -1,11 +1,13 @@
 //===- IndexRange.h - Between which numbers integers lie --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AX_LIB_CODEGEN_INDEXRANGE_H
-#define AX_LIB_CODEGEN_INDEXRANGE_H
+#ifndef AX_DIALECT_INDEXRANGE_H
+#define AX_DIALECT_INDEXRANGE_H
 
 #include "ax/Dialect/Ax.h"
 
-namespace ax::codegen {
+#include <limits>
+
+namespace ax {
 
 /// The numbers that an index can be, both ends included.
 struct IndexRange {
@@ -17,6 +19,6 @@ struct IndexRange {
 /// padding may hold anything else.
 IndexRange findRange(mlir::Value value, int depth = 0);
 
-} // namespace ax::codegen
+} // namespace ax
 
-#endif // AX_LIB_CODEGEN_INDEXRANGE_H
+#endif // AX_DIALECT_INDEXRANGE_H
