@@ -73,9 +73,10 @@ static IndexRange rangeOf(BinaryOp op, IndexRange a, IndexRange b) {
   }
 }
 
-static IndexRange rangeOfOp(Operation *op, int depth) {
+/// `made` is a result of an operation.
+static IndexRange rangeOfResult(Value made, int depth) {
   auto of = [&](Value value) { return findRange(value, depth + 1); };
-  return llvm::TypeSwitch<Operation *, IndexRange>(op)
+  return llvm::TypeSwitch<Operation *, IndexRange>(made.getDefiningOp())
       .Case([](ConstantOp constant) { return rangeOf(constant); })
       .Case([](IotaOp iota) {
         int64_t size = tensorType(iota.getResult()).getDimSize(iota.getDim());
@@ -85,6 +86,12 @@ static IndexRange rangeOfOp(Operation *op, int depth) {
       .Case([](ArgReduceOp reduce) {
         int64_t size =
             tensorType(reduce.getOperand()).getDimSize(reduce.getDim());
+        return IndexRange{0, std::max<int64_t>(size - 1, 0)};
+      })
+      .Case([&](TopKOp topK) {
+        if (made != topK.getIndices())
+          return of(topK.getOperand());
+        int64_t size = tensorType(topK.getOperand()).getDimSize(topK.getDim());
         return IndexRange{0, std::max<int64_t>(size - 1, 0)};
       })
       .Case<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, AllGatherOp,
@@ -116,10 +123,9 @@ IndexRange findRange(Value value, int depth) {
     return {};
   IndexRange type{llvm::minIntN(element.getWidth()),
                   llvm::maxIntN(element.getWidth())};
-  Operation *op = value.getDefiningOp();
-  if (!op || depth > maxDepth)
+  if (!value.getDefiningOp() || depth > maxDepth)
     return type;
-  IndexRange range = rangeOfOp(op, depth);
+  IndexRange range = rangeOfResult(value, depth);
   // Arithmetic in the narrow type would have wrapped.
   return range.low < type.low || range.high > type.high ? type : range;
 }

@@ -150,10 +150,32 @@ static bool has(const TensorMap &map, int factor) {
   });
 }
 
+static std::pair<Value, int64_t> originOf(Value value, int64_t at,
+                                          bool fromCount = true);
+
+/// Whether element `at` is that of the list in `select`, which chooses another
+/// where it is -1, as TorchScript writes sizes that stay: a number of results
+/// is none.
+static bool isGivenSize(SelectOp select, int64_t at) {
+  auto isUnset = select.getCondition().getDefiningOp<CompareOp>();
+  Value list = select.getOnFalse();
+  if (!isUnset || isUnset.getKind() != CompareKind::eq ||
+      isUnset.getLhs() != list)
+    return false;
+  auto unset = isUnset.getRhs().getDefiningOp<ConstantOp>();
+  auto numbers = unset
+                     ? mlir::dyn_cast<mlir::SplatElementsAttr>(unset.getValue())
+                     : mlir::SplatElementsAttr();
+  return numbers && numbers.getElementType().isInteger() &&
+         numbers.getSplatValue<llvm::APInt>().isAllOnes() &&
+         originOf(list, at, /*fromCount=*/false)
+             .first.getDefiningOp<AtMostOp>();
+}
+
 /// Where element `at` of a short list of numbers comes from; `fromCount`: if
 /// that is a number of results, what it counts.
 static std::pair<Value, int64_t> originOf(Value value, int64_t at,
-                                          bool fromCount = true) {
+                                          bool fromCount) {
   while (mlir::Operation *op = value.getDefiningOp()) {
     bool isList = Emitter::rankOf(value) == 1;
     if (mlir::isa<AtMostOp>(op) && !fromCount)
@@ -172,6 +194,9 @@ static std::pair<Value, int64_t> originOf(Value value, int64_t at,
           break;
         at -= Emitter::numElementsOf(operand);
       }
+    } else if (auto select = mlir::dyn_cast<SelectOp>(op);
+               select && isList && isGivenSize(select, at)) {
+      value = select.getOnFalse();
     } else {
       break;
     }

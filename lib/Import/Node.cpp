@@ -45,8 +45,10 @@ std::optional<HostTensor> Node::known(int i, llvm::StringRef what,
   if (std::optional<HostTensor> tensor = b.demand(value))
     return tensor;
   if (std::optional<std::string> node = b.countBehind(value)) {
-    unsupported("input '" + what + "' (" + proto.input(i) +
-                ") must be known when compiling, but how many results node '" +
+    unsupported("input '" + what + "' (" + proto.input(i) + ") decides " +
+                decides +
+                ", so it must be known when compiling, but how many results "
+                "node '" +
                 *node + "' has decides it");
     return std::nullopt;
   }

@@ -207,5 +207,10 @@ llvm::Expected<SlimModel> ax::import::slimModel(ModelFolder &folder) {
   SlimModel result;
   if (llvm::Error error = Slimmer(folder, result).run())
     return error;
+  if (llvm::all_of(llvm::make_first_range(result.weights),
+                   [&](const std::string &name) {
+                     return result.constants.count(name) > 0;
+                   }))
+    result.constants.clear();
   return result;
 }

@@ -23,7 +23,8 @@ struct SlimModel {
   std::vector<std::string> removed;
   /// The kinds of initializers that say theirs themselves.
   WeightKinds kinds;
-  /// Initializers that were Constant nodes.
+  /// Initializers that were Constant nodes; none where all weights were, as of
+  /// a program that writes them so.
   std::set<std::string> constants;
 };
 

@@ -30,9 +30,9 @@ std::optional<WeightKind>
 declaredKind(const onnx::StringStringEntryProto &entry);
 
 /// That of all values of which the model says it. PyTorch's exporters have
-/// parameters, and buffers, as initializers: what is a Constant node's, as
-/// `constants` were, is made in the model's code, and so is what the newer one
-/// has folded, unless one of what it names was a parameter.
+/// parameters, and buffers, as initializers: the `constants`, which nodes gave,
+/// are made in the model's code, and so is what the newer one has folded,
+/// unless one of what it names was a parameter.
 void collectDeclared(const onnx::ModelProto &model,
                      const std::set<std::string> &constants,
                      WeightKinds &kinds);

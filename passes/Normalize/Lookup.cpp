@@ -155,26 +155,39 @@ struct GatherNDOfSamples : OpRewritePattern<GatherNDOp> {
   LogicalResult matchAndRewrite(GatherNDOp op,
                                 PatternRewriter &rewriter) const final {
     auto columns = op.getIndices().getDefiningOp<ConcatOp>();
-    ArrayRef<int64_t> shape = shapeOf(op.getIndices());
+    SmallVector<int64_t> shape(shapeOf(op.getIndices()));
     int64_t last = static_cast<int64_t>(shape.size()) - 1;
+    int64_t samples = shapeOf(op.getOperand())[0];
     if (op.getBatchDims() != 0 || last < 1 || !columns ||
-        columns.getDim() != static_cast<uint64_t>(last) || shape[0] < 2 ||
-        shape[0] != shapeOf(op.getOperand())[0])
+        columns.getDim() != static_cast<uint64_t>(last) || samples < 2)
       return failure();
-    Value samples = columns.getOperands().front();
-    if (shapeOf(samples)[last] != 1 || columns.getNumOperands() < 2)
+    // Several of each sample may be in one line.
+    bool isLine = last == 1 && shape[0] > samples && shape[0] % samples == 0;
+    Value numbers = columns.getOperands().front();
+    if ((shape[0] != samples && !isLine) || shapeOf(numbers)[last] != 1 ||
+        columns.getNumOperands() < 2 || !areSamples(numbers, samples, 1))
       return failure();
-    if (!areSamples(samples, shape[0], /*step=*/1))
-      return failure();
-    noteDecided(samples);
+    noteDecided(numbers);
     SmallVector<Value> rest(llvm::drop_begin(columns.getOperands()));
     Value within =
         rest.size() == 1
             ? rest.front()
             : ConcatOp::create(rewriter, columns.getLoc(), rest, last)
                   .getResult();
-    rewriter.replaceOpWithNewOp<GatherNDOp>(op, op.getType(), op.getOperand(),
-                                            within, /*batch_dims=*/1);
+    SmallVector<int64_t> result(shapeOf(op));
+    if (isLine) {
+      int64_t each = shape[0] / samples;
+      within = reshapeTo(rewriter, op.getLoc(), within,
+                         {samples, each, shapeOf(within).back()});
+      result.front() = samples;
+      result.insert(result.begin() + 1, each);
+    }
+    Value found = GatherNDOp::create(
+        rewriter, op.getLoc(), RankedTensorType::get(result, elementType(op)),
+        op.getOperand(), within,
+        /*batch_dims=*/1);
+    rewriter.replaceOp(op,
+                       reshapeTo(rewriter, op.getLoc(), found, shapeOf(op)));
     return success();
   }
 };

@@ -54,6 +54,11 @@ z = If(c) <then_branch = t () => (float[1] p) { p = Add(s, one) },
 y = Mul(x, z)""",
     "loop": f"""y = Loop(six, , x) <body = b (int64 i, bool goes, float[4,8] v) =>
 (bool on, float[4,8] grown) {STEP} on = Less(sum, bound) }}>""",
+    # It may not begin.
+    "begins by data": f"""t = ReduceSum<keepdims=0>(x)
+c = Greater(t, zero)
+y = Loop(six, c, x) <body = b (int64 i, bool goes, float[4,8] v) =>
+(bool on, float[4,8] grown) {STEP} on = Less(sum, bound) }}>""",
     # It ends by data, or with a step that is known, whichever comes first; its
     # number decides shapes.
     "counted": f"""y, z = Loop(many, yes, x, start) <body = b (int64 i, bool goes,

@@ -49,6 +49,18 @@ ACCEPTED = {
     "Shape": "y = Shape(k)\nw = Size(k)",
     "Reshape": "n = Shape(k)\ny = Reshape(k, n)\n"
                "s = Constant<value_ints=[-1,2,2]>()\nw = Reshape(k, s)",
+    "Reshape to a line": "s = Constant<value_ints=[-1]>()\ny = Reshape(k, s)",
+    "Expand by TorchScript": "n = Shape(row)\ns = Concat<axis=0>(n, six)\n"
+        "o = Constant<value_ints=[1,1]>()\nv = Constant<value_ints=[-1,-1]>()\n"
+        "e = Equal(s, v)\nt = Where(e, o, s)\nu = Unsqueeze(row, ones)\n"
+        "y = Expand(u, t)",
+    # As detectors fill up to so many boxes.
+    "Pad to one size": "n = Shape(row)\nb = Sub(room, n)\n"
+        "a = Concat<axis=0>(zeros, ones, b, zeros)\ny = Pad(k, a, zero)\n"
+        "s = Constant<value_ints=[-1]>()\nf = Reshape(k, s)\n"
+        "l = Size(k)\nq = Constant<value_ints=[80]>()\nd = Sub(q, l)\n"
+        "g = Concat<axis=0>(zeros, d)\nh80 = Pad(f, g)\n"
+        "i = Constant<value_ints=[20,4]>()\nw = Reshape(h80, i)",
     "Expand": "n = Shape(row)\no = Concat<axis=0>(n, ones)\n"
               "e = Expand(zero, o)\nu = Unsqueeze(col, ones)\n"
               "f = Cast<to=1>(u)\ny = Add(e, f)",
@@ -99,8 +111,9 @@ ANOTHER_SIZE = ("where there are results that data count, the shape says "
 # Nodes behind MASK, message.
 REFUSED = {
     "MatMul": ("t = Transpose(k)\ny = MatMul(t, k)", WOULD_COUNT),
-    "Reshape": ("s = Constant<value_ints=[-1]>()\ny = Reshape(k, s)",
-                WOULD_COUNT),
+    "Reshape of columns": ("t = Transpose(k)\n"
+                           "s = Constant<value_ints=[-1]>()\ny = Reshape(t, s)",
+                           WOULD_COUNT),
     "Reshape to the room": ("s = Constant<value_ints=[20,-1]>()\n"
                             "y = Reshape(k, s)", ANOTHER_SIZE),
     "Reshape to other results": ("n = Shape(row)\ne = Expand(x1, both20)\n"
@@ -125,19 +138,20 @@ REFUSED = {
         "understood"),
     "Slice to a number": (
         "n = Shape(row)\nb = Sub(n, two)\ny = Slice(k, zeros, b)",
-        "input 'ends' (b) must be known when compiling, but how many results "
-        "node 'p' has decides it"),
+        "input 'ends' (b) decides shapes, so it must be known when compiling, but "
+        "how many results node 'p' has decides it"),
     "Split by numbers": (
         "n = Shape(row)\nb = Sub(n, two)\ns = Concat<axis=0>(two, b)\n"
         "y, w = Split<axis=0>(k, s)",
-        "input 'split' (s) must be known when compiling, but how many results "
-        "node 'p' has decides it"),
+        "input 'split' (s) decides shapes, so it must be known when compiling, but "
+        "how many results node 'p' has decides it"),
     "If there are any": (
         "n = Size(k)\ne = Equal(n, first)\n"
-        "y = If(e)<then_branch = t () => (float a) {a = Exp(z)}, "
-        "else_branch = f () => (float a) {a = Relu(z)}>",
-        "input 'cond' (e) must be known when compiling, but how many results "
-        "node 'p' has decides it"),
+        "y = If(e)<then_branch = t () => (float[4] a) {a = Exp(z)}, "
+        "else_branch = f () => (float[1] a) {a = ReduceSum(z)}>",
+        "input 'cond' (e) decides which branch there is (both cannot be done: "
+        "their outputs 0 differ in shape or type), so it must be known when "
+        "compiling, but how many results node 'p' has decides it"),
     "other rows": ("y = Add(k, w20)", WOULD_COUNT),
     "other results": ("q = NonZero(x)\ni, j = Split<num_outputs=2>(q)\n"
                       "y = Concat<axis=0>(i, r)", WOULD_COUNT),
@@ -217,6 +231,22 @@ def tooMany(layout):
                           r"gave room for 8", done.stderr)
         if not found:
             raise Failed(done.stderr)
+
+
+def noneOfThem():
+    """A branch for no results has none, and the other one's are counted."""
+    graph = made(MASK + "n = Size(k)\ne = Equal(n, first)\n"
+                 "y, w = If(e)<then_branch = t () => (float[0,4] a, int64[0] i) {"
+                 "a = Constant<value = float[0,4] {}>()\n"
+                 "i = Constant<value = int64[0] {}>()}, else_branch = f () => "
+                 "(float[m,4] b, int64[m] j) {b = Exp(k)\nj = Identity(row)}>")
+    with scratch() as folder:
+        for layout in LAYOUTS:
+            compiled(folder, graph, ROOM, *layout.split())
+            for positive in 0, 1, 20:
+                feeds = inputs(positive, positive)
+                compare(byOnnxruntime(graph, feeds), ours(folder, feeds),
+                        f"{layout} {positive} of 24")
 
 
 # Nodes behind MASK of which 3 results make sizes that are none, or had no room;
@@ -437,6 +467,7 @@ def cases(every):
         yield f"too many {layout}", tooMany, layout
     for name, row in NO_SIZE.items():
         yield f"no size: {name}", noSize, *row
+    yield "a branch for none", noneOfThem
     yield "adaptive samples", samples
     yield "padded", padded
     yield "edited", edited

@@ -9,8 +9,10 @@ using namespace ax::import;
 /// Whether a condition that is computed can choose between them, element by
 /// element.
 static bool areAlike(Node &n, const Entry &a, const Entry &b) {
-  return a.tensor && b.tensor && a.tensor.getType() == b.tensor.getType() &&
-         !n.b.boundOf(a.tensor) && !n.b.boundOf(b.tensor);
+  return a.tensor && b.tensor &&
+         (a.tensor == b.tensor ||
+          (a.tensor.getType() == b.tensor.getType() && !n.b.boundOf(a.tensor) &&
+           !n.b.boundOf(b.tensor)));
 }
 
 /// The first that are not; nothing where all are.
@@ -33,6 +35,33 @@ static std::vector<Entry> choose(Node &n, Value condition, ArrayRef<Entry> a,
   return chosen;
 }
 
+/// Where one branch has nothing along a dimension, and the other results of
+/// which data decide how many, these are less by all where the condition says
+/// so: of no results detectors of torchvision say that there are none.
+static void chooseResults(Node &n, Value condition, Entry &yes, Entry &no) {
+  if (!yes.tensor || !no.tensor)
+    return;
+  bool isNoneIfTrue = !n.b.boundOf(yes.tensor);
+  Value none = isNoneIfTrue ? yes.tensor : no.tensor,
+        some = isNoneIfTrue ? no.tensor : yes.tensor;
+  const Bound *bound = n.b.boundOf(some);
+  if (!bound || n.b.boundOf(none) ||
+      Emitter::typeOf(none) != Emitter::typeOf(some))
+    return;
+  Shape shape(Emitter::shapeOf(some));
+  int64_t dim = bound->dim;
+  Value count = bound->count;
+  shape[dim] = 0;
+  if (Emitter::shapeOf(none) != ArrayRef(shape))
+    return;
+  Value zero = n.b.like(count, 0), nothing = n.b.like(some, 0);
+  Value left = isNoneIfTrue ? n.b.select(condition, zero, count)
+                            : n.b.select(condition, count, zero);
+  Value made = isNoneIfTrue ? n.b.select(condition, nothing, some)
+                            : n.b.select(condition, some, nothing);
+  yes = no = Entry(n.b.bounded(made, dim, left));
+}
+
 /// Results of both branches, of which the condition chooses; nothing, and no
 /// failure, but why in `why`, where they are not alike.
 static std::optional<std::vector<Entry>> doBoth(Node &n,
@@ -51,6 +80,9 @@ static std::optional<std::vector<Entry>> doBoth(Node &n,
     why = describeError(n.b.takeFailure()).message;
     return std::nullopt;
   }
+  Value condition = n.b.reshape(n.in(0), {});
+  for (auto [yesResults, noResults] : llvm::zip(a, b))
+    chooseResults(n, condition, yesResults, noResults);
   if (std::optional<size_t> other = findOther(n, a, b)) {
     why =
         "their outputs " + std::to_string(*other) + " differ in shape or type";
@@ -60,7 +92,7 @@ static std::optional<std::vector<Entry>> doBoth(Node &n,
     why = "they have different numbers of outputs";
     return std::nullopt;
   }
-  return choose(n, n.b.reshape(n.in(0), {}), a, b);
+  return choose(n, condition, a, b);
 }
 
 static void importIf(Node &n) {
@@ -116,25 +148,31 @@ static void importLoop(Node &n) {
     if (!limit)
       return;
   }
-  bool goesOn = true;
-  if (n.has(1)) {
-    std::optional<int64_t> condition =
-        n.knownInt(1, "cond", "whether a loop runs");
-    if (!condition)
-      return;
-    goesOn = *condition;
-  }
+  int numCarried = std::max(n.numInputs() - 2, 0),
+      numScans = body->output_size() - 1 - numCarried;
+  std::vector<Entry> carried;
+  for (int i = 2; i < n.numInputs(); ++i)
+    carried.push_back(n.entry(i));
   // Whether a loop that ends by data still runs, null as long as it does, and
   // what it has left if not. Each step goes on from the one before as if it
   // ran, so that what is known of a step, as its number, stays known.
   Value runs;
-  std::vector<Entry> left;
+  std::vector<Entry> left = carried;
   constexpr int64_t mostSteps = 1024;
-  std::vector<Entry> carried;
-  for (int i = 2; i < n.numInputs(); ++i)
-    carried.push_back(n.entry(i));
-  int numCarried = carried.size(),
-      numScans = body->output_size() - 1 - numCarried;
+  bool goesOn = true;
+  if (n.has(1)) {
+    Value condition = n.in(1);
+    if (condition && !n.b.demand(condition) && numScans == 0 &&
+        !n.b.isTraining() && Emitter::numElementsOf(condition) == 1) {
+      runs = n.b.reshape(condition, {});
+    } else {
+      std::optional<int64_t> known =
+          n.knownInt(1, "cond", "whether a loop runs");
+      if (!known)
+        return;
+      goesOn = *known;
+    }
+  }
   if (numScans < 0 || body->input_size() != numCarried + 2) {
     n.fail("the body does not fit the loop's inputs");
     return;

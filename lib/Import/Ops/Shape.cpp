@@ -54,6 +54,29 @@ static void refuseSize(Node &n) {
                 "another size");
 }
 
+/// Results whose elements are in one line then: as many times as many.
+static Value flattenResults(Node &n, Value x) {
+  const Bound *bound = n.b.boundOf(x);
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  Value count = bound->count;
+  int64_t each = 1;
+  for (int64_t size : shape.drop_front(bound->dim + 1))
+    each *= size;
+  n.b.dropBounds();
+  Value line = n.b.reshape(n.b.filled(x, 0.0), {Emitter::numElementsOf(x)});
+  return n.b.bounded(line, 0, n.b.mul(count, static_cast<double>(each)));
+}
+
+/// Whether what is in front of its results' dimension, and behind it, is such
+/// that they lie one behind another.
+static bool isLineOfResults(Node &n, Value x) {
+  const Bound *bound = n.b.boundOf(x);
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  return bound && shape.size() > 1 && !llvm::is_contained(shape, 0) &&
+         llvm::all_of(shape.take_front(bound->dim),
+                      [](int64_t size) { return size == 1; });
+}
+
 static void importReshape(Node &n) {
   Value x = n.in(0);
   std::optional<Shape> target;
@@ -103,6 +126,8 @@ static void importReshape(Node &n) {
     }
     (*target)[*open] = count / known;
   }
+  if (open && target->size() == 1 && isLineOfResults(n, x))
+    return n.out(flattenResults(n, x));
   Value y = n.b.reshape(x, *target);
   if (!y)
     return;
@@ -243,9 +268,12 @@ static Value concatResults(Node &n, ArrayRef<Value> values, int64_t axis) {
     const Bound *bound = n.b.boundOf(value);
     if (bound && bound->dim != axis)
       return n.unsupported("results along several dimensions");
-    Value mask = bound ? n.b.isLive(value) : n.b.scalar(DType::Bool, 1);
-    live.push_back(bound ? n.b.reshape(mask, {size})
-                         : n.b.broadcast(mask, {size}));
+    // In one way of whatever rank they are: equal numbers of boxes and of
+    // their labels are seen to be equal.
+    live.push_back(bound ? n.b.compare(CompareKind::lt,
+                                       n.b.iota(DType::I64, {size}, 0),
+                                       bound->count)
+                         : n.b.broadcast(n.b.scalar(DType::Bool, 1), {size}));
     parts.push_back(n.b.filled(value, 0));
   }
   Value all = n.b.concat(parts, axis), mask = n.b.concat(live, 0);

@@ -79,9 +79,52 @@ static void importSlice(Node &n) {
                     count));
 }
 
+/// Pads that fill results up to one size, however many there are; nothing of
+/// others.
+static std::optional<std::vector<int64_t>> padsToOneSize(Node &n, Value x) {
+  const Bound *bound = n.b.boundOf(x);
+  if (!bound || !n.has(1) || n.has(3) || !n.b.countBehind(n.in(1)))
+    return std::nullopt;
+  size_t rank = Emitter::rankOf(x), behind = rank + bound->dim;
+  std::vector<int64_t> wanted;
+  // Of all results that there is room for, of some, and of none.
+  constexpr int64_t many = std::numeric_limits<int64_t>::max() / 2;
+  for (int64_t fewer : {int64_t(0), int64_t(1), int64_t(2), many}) {
+    std::optional<HostTensor> pads = n.b.demand(n.in(1), fewer),
+                              count = n.b.demand(bound->count, fewer);
+    if (!pads || !count || pads->numElements() != int64_t(2 * rank))
+      return std::nullopt;
+    std::vector<int64_t> numbers = pads->toInts();
+    numbers[behind] += count->getInt(0);
+    if (wanted.empty())
+      wanted = numbers;
+    if (numbers != wanted)
+      return std::nullopt;
+  }
+  if (wanted[bound->dim] != 0)
+    return std::nullopt;
+  wanted[behind] -= Emitter::shapeOf(x)[bound->dim];
+  return wanted;
+}
+
+static Value padNumber(Node &n, Value x) {
+  return n.has(2) ? n.b.reshape(n.in(2), {})
+                  : n.b.like(x, n.floatAttr("value", 0));
+}
+
 static void importPad(Node &n) {
   Value x = n.in(0);
-  std::optional<std::vector<int64_t>> pads = n.intsOf(1, "pads");
+  if (!x)
+    return;
+  bool isConstant = n.stringAttr("mode", "constant") == "constant";
+  std::optional<std::vector<int64_t>> pads =
+      isConstant ? padsToOneSize(n, x) : std::nullopt;
+  if (pads) {
+    n.b.dropBounds();
+    x = n.b.filled(x, padNumber(n, x));
+  } else {
+    pads = n.intsOf(1, "pads");
+  }
   std::optional<std::vector<int64_t>> axes;
   if (n.has(3))
     axes = n.knownInts(3, "axes");
@@ -126,10 +169,8 @@ static void importPad(Node &n) {
   }
   PadMode mode = *symbolizePadMode(n.stringAttr("mode", "constant"));
   Value value;
-  if (mode == PadMode::constant) {
-    value = n.has(2) ? n.b.reshape(n.in(2), {})
-                     : n.b.like(x, n.floatAttr("value", 0));
-  }
+  if (mode == PadMode::constant)
+    value = padNumber(n, x);
   n.out(n.b.pad(n.b.slice(x, starts, sizes), low, high, mode, value));
 }
 

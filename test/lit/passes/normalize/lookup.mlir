@@ -80,6 +80,18 @@ ax.program @of_samples(%x: tensor<3x8x4xf32>, %i: tensor<3x1xi64>, %j: tensor<3x
   ax.return %1, %3 : tensor<3x4xf32>, tensor<3x2xf32>
 }
 
+// Several of each sample in one line.
+// CHECK-LABEL: ax.program @of_samples_in_line
+// CHECK: %[[R:.*]] = ax.reshape %arg1 : tensor<6x1xi64> -> tensor<3x2x1xi64>
+// CHECK: %[[G:.*]] = ax.gather_nd %arg0[%[[R]]] batch_dims 1 : tensor<3x8x4xf32>, tensor<3x2x1xi64> -> tensor<3x2x4xf32>
+// CHECK: ax.reshape %[[G]] : tensor<3x2x4xf32> -> tensor<6x4xf32>
+ax.program @of_samples_in_line(%x: tensor<3x8x4xf32>, %i: tensor<6x1xi64>) -> tensor<6x4xf32> {
+  %n = ax.constant dense<[[0], [0], [1], [1], [2], [2]]> : tensor<6x1xi64> -> tensor<6x1xi64>
+  %0 = ax.concat %n, %i dim 1 : tensor<6x1xi64>, tensor<6x1xi64> -> tensor<6x2xi64>
+  %1 = ax.gather_nd %x[%0] batch_dims 0 : tensor<3x8x4xf32>, tensor<6x2xi64> -> tensor<6x4xf32>
+  ax.return %1 : tensor<6x4xf32>
+}
+
 // Samples in another order, and of some samples only.
 // CHECK-LABEL: ax.program @of_other_samples
 // CHECK-COUNT-2: batch_dims 0
@@ -106,6 +118,18 @@ ax.program @of_flat_samples(%x: tensor<3x8x4xf32>, %w: tensor<3x8xi64>) -> tenso
   %i = ax.binary add %l, %n : tensor<3xi64>, tensor<3xi64> -> tensor<3xi64>
   %0 = ax.gather %f[%i] axis 0 : tensor<24x4xf32>, tensor<3xi64> -> tensor<3x4xf32>
   ax.return %0 : tensor<3x4xf32>
+}
+
+// The best of each sample.
+// CHECK-LABEL: ax.program @best_of_flat_samples
+// CHECK: ax.gather_nd %arg0[{{.*}}] batch_dims 1 : tensor<3x8x4xf32>, tensor<3x2x1xi64> -> tensor<3x2x4xf32>
+ax.program @best_of_flat_samples(%x: tensor<3x8x4xf32>, %w: tensor<3x8xf32>) -> tensor<3x2x4xf32> {
+  %f = ax.reshape %x : tensor<3x8x4xf32> -> tensor<24x4xf32>
+  %v, %t = ax.top_k %w k 2 dim 1 : tensor<3x8xf32> -> tensor<3x2xf32>, tensor<3x2xi64>
+  %n = ax.constant dense<[[0, 0], [8, 8], [16, 16]]> : tensor<3x2xi64> -> tensor<3x2xi64>
+  %i = ax.binary add %t, %n : tensor<3x2xi64>, tensor<3x2xi64> -> tensor<3x2xi64>
+  %0 = ax.gather %f[%i] axis 0 : tensor<24x4xf32>, tensor<3x2xi64> -> tensor<3x2x4xf32>
+  ax.return %0 : tensor<3x2x4xf32>
 }
 
 // What may be before or behind its sample, and samples of another length.
