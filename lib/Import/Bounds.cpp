@@ -220,6 +220,31 @@ std::optional<std::string> Emitter::countBehind(Value value) {
   return std::nullopt;
 }
 
+std::optional<int64_t> Emitter::elementOf(Value list, int64_t at) {
+  std::tie(list, at) = originOf(list, at);
+  std::optional<HostTensor> known = demand(list);
+  if (!known || isFloat(known->getType()))
+    return std::nullopt;
+  return known->getInt(at);
+}
+
+std::optional<int64_t> Emitter::distance(Value from, Value to, int64_t at) {
+  auto [sum, sumAt] = originOf(to, at);
+  auto add = sum.getDefiningOp<BinaryOp>();
+  if (!add || add.getKind() != BinaryKind::add)
+    return std::nullopt;
+  for (int side : {0, 1}) {
+    Value same = add->getOperand(side), number = add->getOperand(1 - side);
+    auto placeIn = [&, place = sumAt](Value operand) {
+      return numElementsOf(operand) == 1 ? 0 : place;
+    };
+    std::optional<int64_t> added = elementOf(number, placeIn(number));
+    if (added && originOf(same, placeIn(same)) == originOf(from, at))
+      return added;
+  }
+  return std::nullopt;
+}
+
 bool Emitter::isFixed(Value value, int64_t at) {
   std::tie(value, at) = originOf(value, at);
   if (demand(value))

@@ -11,6 +11,10 @@
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Random.h"
 
+#include "llvm/ADT/SetVector.h"
+
+#include <random>
+
 using namespace ax;
 using namespace ax::import;
 
@@ -52,6 +56,58 @@ Emitter::demand(Value value, std::optional<int64_t> fewer,
   for (auto [result, tensor] : llvm::zip_equal(op->getResults(), *results))
     made[result] = std::move(tensor);
   return made.find(value)->second;
+}
+
+bool Emitter::forNumbersOfResults(
+    ArrayRef<Value> values, llvm::function_ref<bool(ArrayRef<HostTensor>)> fn) {
+  llvm::SetVector<Value> behind(values.begin(), values.end());
+  // Numbers that follow from no others, and which of them are one.
+  std::vector<Value> numbers;
+  std::vector<std::pair<Value, size_t>> places;
+  for (size_t i = 0; i < behind.size(); ++i) {
+    Value value = behind[i];
+    mlir::Operation *op = value.getDefiningOp();
+    if (mlir::isa_and_nonnull<AtMostOp>(op) && !demand(op->getOperand(0), 0)) {
+      auto same = llvm::find_if(
+          numbers, [&](Value number) { return isSame(number, value); });
+      places.emplace_back(value, same - numbers.begin());
+      if (same == numbers.end())
+        numbers.push_back(value);
+    } else if (op) {
+      behind.insert(op->operand_begin(), op->operand_end());
+    }
+  }
+  std::mt19937_64 random(1);
+  constexpr int trials = 24;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<int64_t> chosen;
+    for (Value number : numbers) {
+      auto limit = static_cast<int64_t>(
+          mlir::cast<AtMostOp>(number.getDefiningOp()).getLimit());
+      // All of all nodes, none of any, then whatever.
+      chosen.push_back(trial == 0 ? limit
+                       : trial == 1
+                           ? 0
+                           : static_cast<int64_t>(random() % (limit + 1)));
+    }
+    llvm::DenseMap<Value, HostTensor> made;
+    for (auto [value, which] : places) {
+      HostTensor number(typeOf(value), Shape(shapeOf(value)));
+      for (int64_t i = 0; i < number.numElements(); ++i)
+        number.setInt(i, chosen[which]);
+      made[value] = std::move(number);
+    }
+    std::vector<HostTensor> known;
+    for (Value value : values) {
+      std::optional<HostTensor> tensor = demand(value, std::nullopt, made, 0);
+      if (!tensor)
+        return false;
+      known.push_back(std::move(*tensor));
+    }
+    if (!fn(known))
+      return false;
+  }
+  return true;
 }
 
 std::optional<HostTensor> Emitter::demand(Value value,

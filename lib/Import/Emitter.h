@@ -133,6 +133,11 @@ public:
   /// Whether element `at` is the same whatever the inputs are, for all that can
   /// be seen without its neighbours.
   bool isFixed(Value value, int64_t at);
+  /// That element of a short list of integers, if it is known.
+  std::optional<int64_t> elementOf(Value list, int64_t at);
+  /// By how much that element of `to` is more than that of `from`, whatever
+  /// they are, if it is seen.
+  std::optional<int64_t> distance(Value from, Value to, int64_t at);
   /// Whether it is seen to be a number of results: 0 or more.
   static bool isCount(Value value);
 
@@ -141,6 +146,11 @@ public:
   /// The node whose number of results, and nothing else that is unknown,
   /// decides a value.
   std::optional<std::string> countBehind(Value value);
+
+  /// Calls fn with what `values` are for many numbers of results of each node
+  /// that has some, until it is false; false, too, where one is not known then.
+  bool forNumbersOfResults(ArrayRef<Value> values,
+                           llvm::function_ref<bool(ArrayRef<HostTensor>)> fn);
 
   // Results of which there may be fewer, see Bounds.cpp.
   void setMaxResults(ArrayRef<std::pair<std::string, int64_t>> given) {

@@ -95,15 +95,18 @@ std::string causeOf(State &state, const Reshard &reshard) {
         return text;
     }
   }
-  const GraphTensor &tensor = state.graph.tensors[reshard.tensor];
+  int producer = state.producers[reshard.tensor].op;
+  // Programs' operands have names of their own, and so have states.
+  std::string name = state.graph.tensors[reshard.tensor].name;
+  if (name.empty() && producer >= 0)
+    name = "what " + state.graph.ops[producer].name + " gives";
   for (const Split &split : state.dims[reshard.tensor])
     if (split.pinned && split.cause >= 0)
-      return tensor.name + " is pinned (" + state.causes[split.cause] + ")";
-  std::string text = factorCause(state, state.producers[reshard.tensor].op,
-                                 state.table.add(before));
+      return name + " is pinned (" + state.causes[split.cause] + ")";
+  std::string text = factorCause(state, producer, state.table.add(before));
   if (!text.empty())
     return text;
-  return tensor.name + " is used in two layouts";
+  return name + " is used in two layouts";
 }
 
 } // namespace ax::sharding::detail

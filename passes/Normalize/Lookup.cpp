@@ -207,10 +207,12 @@ struct GatherOfSamples : OpRewritePattern<GatherOp> {
     if (shape.size() != slices.size() + 1 || shape[0] < 2 || shape[1] < 1 ||
         shape[0] != indices[0] || shape.drop_front(2) != slices.drop_front())
       return failure();
+    // What has fewer dimensions is broadcast along the first.
     auto sum = matchCommutative(op.getIndices(), BinaryKind::add, [&](Value v) {
-      return areSamples(v, shape[0], shape[1]);
+      return shapeOf(v).size() == indices.size() && shapeOf(v)[0] == shape[0] &&
+             areSamples(v, shape[0], shape[1]);
     });
-    if (!sum)
+    if (!sum || shapeOf(sum->second) != ArrayRef(indices))
       return failure();
     IndexRange range = findRange(sum->second);
     if (range.low < 0 || range.high >= shape[1])

@@ -226,10 +226,42 @@ private:
         *to++ = static_cast<S>(from[(line.first + place) * xStrides[2] + ch]);
   }
 
-  /// Where windows lie far apart, what would be made between them is left out.
-  bool isSparse() const {
-    constexpr int64_t far = 16;
-    return line.stride > far;
+  /// Whether windows are joined one by one: what would be made between them,
+  /// for whole vectors, would take longer.
+  bool areApart() const {
+    constexpr int64_t vector = 8, manyTaps = 64;
+    return line.length > vector * outputs ||
+           (line.taps >= manyTaps && line.stride > 1);
+  }
+
+  /// One window's taps, which lie at `from`.
+  void joinWindow(const S *from, S *to) const {
+    llvm::SmallVector<const void *, 16> parts;
+    if (together > 1 || line.dilation > 1) {
+      for (int64_t t = 0; t < line.taps; ++t)
+        parts.push_back(from + t * line.dilation * together);
+      return reduce(parts, to, together);
+    }
+    // Pieces of the window are added up, then halves of what that gives.
+    constexpr int64_t piece = 64, few = 8;
+    S joined[piece];
+    int64_t first = 0;
+    for (; first + piece <= line.taps; first += piece)
+      parts.push_back(from + first);
+    if (!parts.empty())
+      reduce(parts, joined, piece);
+    for (int64_t half = piece / 2; half >= few && !parts.empty(); half /= 2)
+      reduce({joined, joined + half}, joined, half);
+    S result = neutral();
+    auto add = [&](const S *begin, const S *end) {
+      for (; begin < end; ++begin)
+        result = desc.kind != PoolKind::Max            ? result + *begin
+                 : *begin > result || *begin != *begin ? *begin
+                                                       : result;
+    };
+    add(joined, joined + (parts.empty() ? 0 : few));
+    add(from + first, from + line.taps);
+    *to = result;
   }
 
   /// Returns lines of which a window's result is where its first tap is.
@@ -238,20 +270,20 @@ private:
     auto numLines = static_cast<int64_t>(band.lines.size());
     if (line.taps == 1)
       return scratch.padded;
-    llvm::SmallVector<const void *, 16> taps(line.taps);
-    auto join = [&](int64_t at, int64_t count) {
-      for (int64_t t = 0; t < line.taps; ++t)
-        taps[t] = scratch.padded + at + t * line.dilation * together;
-      reduce(taps, scratch.joined + at, count);
-    };
     int64_t last = (outputs - 1) * line.stride;
-    if (!isSparse()) {
-      join(0, (numLines - 1) * pitch + (last + 1) * together);
+    if (areApart()) {
+      for (int64_t i = 0; i < numLines; ++i)
+        for (int64_t place = 0; place <= last; place += line.stride) {
+          int64_t at = i * pitch + place * together;
+          joinWindow(scratch.padded + at, scratch.joined + at);
+        }
       return scratch.joined;
     }
-    for (int64_t i = 0; i < numLines; ++i)
-      for (int64_t place = 0; place <= last; place += line.stride)
-        join(i * pitch + place * together, together);
+    llvm::SmallVector<const void *, 16> taps;
+    for (int64_t t = 0; t < line.taps; ++t)
+      taps.push_back(scratch.padded + t * line.dilation * together);
+    reduce(taps, scratch.joined,
+           (numLines - 1) * pitch + (last + 1) * together);
     return scratch.joined;
   }
 

@@ -116,6 +116,7 @@ def cases(every):
         for layout in ((), ("--tp=2",), ("--dp=2",), ("--pp=2",)):
             yield "".join([name, *layout]), agrees, name, *layout
     yield ("training of a branch", trains, "branch",
-           "decides which branch there is, so it must be known")
+           "decides which branch there is (both are done in predictions only), "
+           "so it must be known")
     yield ("training of a loop", trains, "loop",
            "only loops whose length is known when compiling train")

@@ -390,8 +390,9 @@ UNSUPPORTED = {
         "compiling; give --const m=FILE.npy"),
     "loop that data begins": (
         "float[2] x, bool c",
-        "y = Loop(m, c, x) <body = b (int64 i, bool go, float[2] a) => "
-        "(bool on, float[2] r) { on = Identity(go) r = Relu(a) }>",
+        "y, z = Loop(m, c, x) <body = b (int64 i, bool go, float[2] a) => "
+        "(bool on, float[2] r, float[2] q) { on = Identity(go) r = Relu(a) "
+        "q = Exp(a) }>",
         "int64 m = {2}",
         "input 'cond' (c) decides whether a loop runs, so it must be known when "
         "compiling; give --const c=FILE.npy"),

@@ -49,7 +49,8 @@ ACCEPTED = {
     "Shape": "y = Shape(k)\nw = Size(k)",
     "Reshape": "n = Shape(k)\ny = Reshape(k, n)\n"
                "s = Constant<value_ints=[-1,2,2]>()\nw = Reshape(k, s)",
-    "Reshape to a line": "s = Constant<value_ints=[-1]>()\ny = Reshape(k, s)",
+    "Reshape to a line": "s = Constant<value_ints=[-1]>()\ny = Reshape(k, s)\n"
+        "u = Unsqueeze(row, ones)\nf = Reshape(u, s)\nw = Add(f, col)",
     "Expand by TorchScript": "n = Shape(row)\ns = Concat<axis=0>(n, six)\n"
         "o = Constant<value_ints=[1,1]>()\nv = Constant<value_ints=[-1,-1]>()\n"
         "e = Equal(s, v)\nt = Where(e, o, s)\nu = Unsqueeze(row, ones)\n"
@@ -158,6 +159,17 @@ REFUSED = {
     "two dimensions": ("t = Unsqueeze(row, zeros)\nu = Unsqueeze(col, ones)\n"
                        "y = Mul(t, u)", WOULD_COUNT),
     "shape only": ("y = EyeLike(k)", LOST),
+    # Of as much room, but how many there are is another number.
+    "Pad by other results": (
+        "q = NonZero(x)\ni, j = Split<num_outputs=2>(q)\ng = Squeeze(i, zeros)\n"
+        "n = Shape(g)\nb = Sub(room, n)\n"
+        "a = Concat<axis=0>(zeros, zeros, b, zeros)\ny = Pad(k, a, zero)",
+        "input 'pads' (a) decides shapes, so it must be known when compiling, but "
+        "how many results node"),
+    "Pad up to a size at least": (
+        "n = Shape(row)\nb = Sub(six, n)\ne = Max(b, zeros)\n"
+        "a = Concat<axis=0>(zeros, zeros, e, zeros)\ny = Pad(k, a, zero)",
+        "input 'pads' (a) decides shapes"),
     "steps": ("y = Slice(k, zeros, three, zeros, two)", WOULD_COUNT),
     "last of equal ones": ("y = ArgMax<select_last_index=1>(k)", WOULD_COUNT),
     "Concat of dimensions": ("t = Transpose(k)\ny = Concat<axis=0>(t, k)",

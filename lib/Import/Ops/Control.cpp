@@ -110,6 +110,8 @@ static void importIf(Node &n) {
     std::string why;
     outputs = doBoth(n, *yes, *no, why);
     decides += " (both cannot be done: " + why + ")";
+  } else if (n.b.isTraining()) {
+    decides += " (both are done in predictions only)";
   }
   if (!outputs) {
     std::optional<int64_t> known = n.knownInt(0, "cond", decides);

@@ -64,7 +64,10 @@ static Value flattenResults(Node &n, Value x) {
     each *= size;
   n.b.dropBounds();
   Value line = n.b.reshape(n.b.filled(x, 0.0), {Emitter::numElementsOf(x)});
-  return n.b.bounded(line, 0, n.b.mul(count, static_cast<double>(each)));
+  // Where it is the same number, it is seen to be.
+  if (each > 1)
+    count = n.b.mul(count, static_cast<double>(each));
+  return n.b.bounded(line, 0, count);
 }
 
 /// Whether what is in front of its results' dimension, and behind it, is such

@@ -6,8 +6,77 @@
 using namespace ax;
 using namespace ax::import;
 
+/// Where a slice along one dimension is: from a number on that is known, or
+/// that data say.
+struct MovingSlice {
+  int64_t axis = 0, length = 0;
+  std::optional<int64_t> start;
+};
+
+/// Slices whose lengths are known whatever data are; nothing of others.
+static std::optional<std::vector<MovingSlice>> findMovingSlices(Node &n,
+                                                                Value x) {
+  if (!x || !n.has(1) || !n.has(2) || n.b.boundOf(x))
+    return std::nullopt;
+  Value starts = n.in(1), ends = n.in(2);
+  if (!starts || !ends || n.b.demand(starts) || Emitter::rankOf(starts) != 1 ||
+      Emitter::shapeOf(starts) != Emitter::shapeOf(ends))
+    return std::nullopt;
+  int64_t rank = Emitter::rankOf(x);
+  std::vector<MovingSlice> slices;
+  for (int64_t i = 0, e = Emitter::numElementsOf(starts); i < e; ++i) {
+    MovingSlice slice;
+    std::optional<int64_t> axis = n.has(3) ? n.b.elementOf(n.in(3), i) : i;
+    if (!axis || *axis < -rank || *axis >= rank ||
+        (n.has(4) && n.b.elementOf(n.in(4), i) != 1))
+      return std::nullopt;
+    slice.axis = *axis < 0 ? *axis + rank : *axis;
+    int64_t size = Emitter::shapeOf(x)[slice.axis];
+    slice.start = n.b.elementOf(starts, i);
+    std::optional<int64_t> end = n.b.elementOf(ends, i), length;
+    if (slice.start && end) {
+      auto place = [&](int64_t at) {
+        return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+      };
+      slice.start = place(*slice.start);
+      length = std::max<int64_t>(0, place(*end) - *slice.start);
+    } else {
+      length = n.b.distance(starts, ends, i);
+    }
+    if (!length || *length < 0 || *length > size)
+      return std::nullopt;
+    slice.length = *length;
+    slices.push_back(slice);
+  }
+  return slices;
+}
+
+/// What begins where data say is looked up, place by place.
+static Value lookUpSlices(Node &n, Value x, ArrayRef<MovingSlice> slices) {
+  Value starts = n.in(1);
+  for (auto [i, slice] : llvm::enumerate(slices)) {
+    if (slice.start) {
+      x = n.b.sliceDim(x, slice.axis, *slice.start, slice.length);
+      continue;
+    }
+    Value start = n.b.cast(
+        n.b.reshape(n.b.sliceDim(starts, 0, static_cast<int64_t>(i), 1), {}),
+        DType::I64);
+    // From the end, or in front of all: where it ends is another question.
+    Value outside = n.b.scalar(
+        DType::I64, static_cast<double>(Emitter::shapeOf(x)[slice.axis]));
+    start = n.b.select(n.b.compare(CompareKind::lt, start, n.b.like(start, 0)),
+                       outside, start);
+    Value places = n.b.iota(DType::I64, {slice.length}, 0);
+    x = n.b.gather(x, n.b.binary(BinaryKind::add, places, start), slice.axis);
+  }
+  return x;
+}
+
 static void importSlice(Node &n) {
   Value x = n.in(0);
+  if (auto moving = findMovingSlices(n, x))
+    return n.out(lookUpSlices(n, x, *moving));
   std::optional<std::vector<int64_t>> starts = n.intsOf(1, "starts");
   std::optional<std::vector<int64_t>> ends = n.intsOf(2, "ends");
   std::optional<std::vector<int64_t>> axes = n.intsOf(3, "axes");
@@ -87,21 +156,18 @@ static std::optional<std::vector<int64_t>> padsToOneSize(Node &n, Value x) {
     return std::nullopt;
   size_t rank = Emitter::rankOf(x), behind = rank + bound->dim;
   std::vector<int64_t> wanted;
-  // Of all results that there is room for, of some, and of none.
-  constexpr int64_t many = std::numeric_limits<int64_t>::max() / 2;
-  for (int64_t fewer : {int64_t(0), int64_t(1), int64_t(2), many}) {
-    std::optional<HostTensor> pads = n.b.demand(n.in(1), fewer),
-                              count = n.b.demand(bound->count, fewer);
-    if (!pads || !count || pads->numElements() != int64_t(2 * rank))
-      return std::nullopt;
-    std::vector<int64_t> numbers = pads->toInts();
-    numbers[behind] += count->getInt(0);
-    if (wanted.empty())
-      wanted = numbers;
-    if (numbers != wanted)
-      return std::nullopt;
-  }
-  if (wanted[bound->dim] != 0)
+  bool isOne = n.b.forNumbersOfResults(
+      {n.in(1), bound->count}, [&](ArrayRef<HostTensor> known) {
+        std::vector<int64_t> numbers = known[0].toInts();
+        if (numbers.size() != 2 * rank)
+          return false;
+        // How long it is then.
+        numbers[behind] += known[1].getInt(0);
+        if (wanted.empty())
+          wanted = numbers;
+        return numbers == wanted;
+      });
+  if (!isOne || wanted[bound->dim] != 0)
     return std::nullopt;
   wanted[behind] -= Emitter::shapeOf(x)[bound->dim];
   return wanted;

@@ -121,15 +121,18 @@ TEST(PoolTest, EveryForm) {
           }
 }
 
-/// Many short lines, lines longer than a band, windows that lie far apart, and
-/// such as see nothing but padding along a dimension.
+/// Many short lines, lines longer than a band, windows that lie far apart, or
+/// of which there is one in a line.
 const Case longCases[] = {
     {{2, 3, 40, 37}, {1, 1, 5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1, {}},
     {{1, 2, 37, 70}, {1, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1, {}},
     {{1, 3, 6, 1500}, {1, 1, 2, 3}, {1, 3}, {2, 5}, {1, 2}, {0, 2}, 1, {}},
     {{1, 2, 400}, {1, 1, 20}, {20}, {1}, {0}, {0}, 1, {}},
     {{1, 2, 3, 400}, {1, 1, 3, 40}, {1, 17}, {1, 2}, {1, 30}, {1, 9}, 1, {}},
-    {{1, 2, 2, 2}, {1, 1, 4, 4}, {1, 1}, {2, 3}, {3, 3}, {3, 3}, 1, {}},
+    {{1, 2, 3, 5}, {1, 1, 4, 4}, {1, 1}, {2, 3}, {3, 3}, {3, 3}, 1, {}},
+    {{1, 3, 30, 200}, {1, 1, 1, 200}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1, {}},
+    {{1, 17, 5, 90}, {1, 1, 2, 70}, {1, 5}, {1, 1}, {0, 3}, {0, 4}, 1, {}},
+    {{1, 2, 4, 60}, {1, 1, 1, 20}, {1, 1}, {1, 3}, {0, 0}, {0, 0}, 1, {}},
     {{1, 2, 9, 20, 21},
      {1, 1, 3, 3, 3},
      {2, 1, 1},
@@ -147,6 +150,21 @@ TEST(PoolTest, LongAndShortLines) {
         for (bool last : {false, true})
           if (kind != PoolKind::Avg || isFloat(type))
             checkPool(makePool(c, kind, type, last), last ? 3 : 1);
+}
+
+/// Along a dimension, as its places are further apart than the image is long.
+TEST(PoolTest, NothingButPadding) {
+  for (bool last : {false, true}) {
+    PoolDesc desc = makePool(
+        {{1, 2, 3, 1}, {1, 1, 2, 2}, {1, 1}, {1, 2}, {0, 1}, {0, 1}, 1, {}},
+        PoolKind::Max, DType::F32, last);
+    ASSERT_EQ(desc.y.sizes, (std::vector<int64_t>{1, 2, 2, 1}));
+    std::vector<ViewData> data;
+    runLibrary(desc, data, 1);
+    forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &y) {
+      ASSERT_EQ(data[1].get(y), -INFINITY);
+    });
+  }
 }
 
 /// Windows that see one are NaN, and no others.

@@ -120,6 +120,19 @@ ax.program @of_flat_samples(%x: tensor<3x8x4xf32>, %w: tensor<3x8xi64>) -> tenso
   ax.return %0 : tensor<3x4xf32>
 }
 
+// Numbers that are broadcast along the samples are none of theirs.
+// CHECK-LABEL: ax.program @across_samples
+// CHECK: ax.gather %{{.*}} axis 0
+ax.program @across_samples(%x: tensor<3x8x4xf32>, %w: tensor<3x3x8xi64>) -> tensor<3x3x4xf32> {
+  %f = ax.reshape %x : tensor<3x8x4xf32> -> tensor<24x4xf32>
+  %a = ax.arg_reduce %w dim 2 : tensor<3x3x8xi64> -> tensor<3x3x1xi64>
+  %l = ax.reshape %a : tensor<3x3x1xi64> -> tensor<3x3xi64>
+  %n = ax.constant dense<[0, 8, 16]> : tensor<3xi64> -> tensor<3xi64>
+  %i = ax.binary add %l, %n : tensor<3x3xi64>, tensor<3xi64> -> tensor<3x3xi64>
+  %0 = ax.gather %f[%i] axis 0 : tensor<24x4xf32>, tensor<3x3xi64> -> tensor<3x3x4xf32>
+  ax.return %0 : tensor<3x3x4xf32>
+}
+
 // The best of each sample.
 // CHECK-LABEL: ax.program @best_of_flat_samples
 // CHECK: ax.gather_nd %arg0[{{.*}}] batch_dims 1 : tensor<3x8x4xf32>, tensor<3x2x1xi64> -> tensor<3x2x4xf32>
