@@ -279,6 +279,8 @@ bool Emitter::isSame(Value a, Value b, int depth) {
     if (numElementsOf(left) == 1 && numElementsOf(right) == 1) {
       a = left;
       b = right;
+    } else if (leftAt == rightAt && left.getType() == right.getType()) {
+      return isSame(left, right, depth + 1);
     }
   }
   mlir::Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
@@ -289,12 +291,21 @@ bool Emitter::isSame(Value a, Value b, int depth) {
     std::optional<HostTensor> left = knownValue(a), right = knownValue(b);
     return left && right && left->isIdentical(*right);
   }
-  return x->getAttrDictionary() == y->getAttrDictionary() &&
-         llvm::all_of(llvm::zip_equal(x->getOperands(), y->getOperands()),
-                      [&](auto pair) {
-                        auto [left, right] = pair;
-                        return isSame(left, right, depth + 1);
-                      });
+  if (x->getAttrDictionary() != y->getAttrDictionary())
+    return false;
+  auto areSame = [&](auto lefts, auto rights) {
+    return llvm::all_of(llvm::zip_equal(lefts, rights), [&](auto pair) {
+      auto [left, right] = pair;
+      return isSame(left, right, depth + 1);
+    });
+  };
+  if (areSame(x->getOperands(), y->getOperands()))
+    return true;
+  auto binary = mlir::dyn_cast<BinaryOp>(x);
+  return binary &&
+         llvm::is_contained({BinaryKind::add, BinaryKind::mul},
+                            binary.getKind()) &&
+         areSame(x->getOperands(), llvm::reverse(y->getOperands()));
 }
 
 bool Emitter::hasCount(Value x, Value count) {

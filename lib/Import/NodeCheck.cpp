@@ -215,8 +215,10 @@ bool ax::import::checkOutputTypes(Node &node, const onnx::OpSchema &schema,
       [](const onnx::AttributeProto &attribute) { return attribute.has_g(); });
   // ONNX's own body of AffineGrid gives Range tensors of one element, which its
   // inference refuses. Of STFT's `onesided` inference believes that it is 0
-  // unless said.
-  bool isLooser = schema.Name() == "Range" || schema.Name() == "STFT";
+  // unless said, and sizes by scales it multiplies with more digits than these
+  // have.
+  bool isLooser = llvm::is_contained({"Range", "STFT", "Resize", "Upsample"},
+                                     llvm::StringRef(schema.Name()));
   if (hasGraphs || isLooser || takesOptionals(schema) ||
       hasEmptySequence(node) || !schema.has_type_and_shape_inference_function())
     return true;

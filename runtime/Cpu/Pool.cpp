@@ -34,46 +34,55 @@ namespace {
 
 using Span = PoolWindows::Span;
 
-/// What a pool works on at a time: lines of windows of one slice.
+/// Windows side by side: window o sees the places o stride + t dilation - low
+/// of a line of `size`, t < taps. Taps that are padding in all of them are
+/// none.
+struct LineWindows {
+  int64_t taps = 1, stride = 1, dilation = 1, low = 0, size = 0;
+
+  explicit LineWindows(const PoolDesc &desc) {
+    int64_t all = desc.x.sizes.back(), outputs = desc.y.sizes.back();
+    // One window has none beside it.
+    if (outputs > 1)
+      stride = desc.strides.back();
+    int64_t step = desc.dilations.back(), before = desc.padsLow.back();
+    int64_t firstTap = std::max<int64_t>(
+        0, llvm::divideCeilSigned(before - (outputs - 1) * stride, step));
+    int64_t lastTap = std::min(desc.kernel.back() - 1,
+                               llvm::divideFloorSigned(all - 1 + before, step));
+    // Of no taps at all one is padding: of a line of no places.
+    if (firstTap > lastTap)
+      return;
+    taps = lastTap - firstTap + 1;
+    dilation = step;
+    low = before - firstTap * step;
+    size = all;
+  }
+
+  int64_t reach() const { return (taps - 1) * dilation + 1; }
+};
+
+/// Some windows of a line, and what they see of it: `places` from `place` on,
+/// behind `before` ones of padding, and with such behind them, `length` in all.
+struct Piece {
+  int64_t first, count, length, before, place, places;
+
+  Piece(const LineWindows &line, int64_t first, int64_t count)
+      : first(first), count(count),
+        length((count - 1) * line.stride + line.reach()) {
+    int64_t begin = first * line.stride - line.low;
+    before = std::clamp<int64_t>(-begin, 0, length);
+    place = std::clamp<int64_t>(begin, 0, line.size);
+    places = std::max<int64_t>(0, std::min(line.size, begin + length) - place);
+  }
+};
+
+/// What a pool works on at a time: pieces of lines of windows of one slice.
 struct Band {
   Span slices;
   /// What each line's windows see.
   llvm::ArrayRef<Span> lines;
-};
-
-/// Windows along a line: window o sees the elements o stride + t dilation,
-/// t < taps, of a line of `length`, in which the image begins at `begin`, with
-/// `places` of its own from `first` on. Places of windows that are padding in
-/// all of them are no taps.
-struct LineWindows {
-  int64_t taps = 1, stride = 1, dilation = 1;
-  int64_t length = 1;
-  int64_t begin = 0, first = 0, places = 0;
-
-  explicit LineWindows(const PoolDesc &desc) {
-    int64_t size = desc.x.sizes.back(), outputs = desc.y.sizes.back();
-    // One window has none beside it.
-    if (outputs > 1)
-      stride = desc.strides.back();
-    dilation = desc.dilations.back();
-    int64_t low = desc.padsLow.back(), reach = (outputs - 1) * stride;
-    int64_t firstTap =
-        std::max<int64_t>(0, llvm::divideCeilSigned(low - reach, dilation));
-    int64_t lastTap =
-        std::min(desc.kernel.back() - 1,
-                 llvm::divideFloorSigned(size - 1 + low, dilation));
-    if (firstTap > lastTap) {
-      // All of it is padding.
-      length = reach + 1;
-      return;
-    }
-    taps = lastTap - firstTap + 1;
-    length = reach + (taps - 1) * dilation + 1;
-    low -= firstTap * dilation;
-    begin = std::max<int64_t>(0, low);
-    first = std::max<int64_t>(0, -low);
-    places = std::min(size - first, length - begin);
-  }
+  Piece piece;
 };
 
 template <typename T>
@@ -85,22 +94,18 @@ public:
 
   explicit Pool(PoolDesc descIn)
       : desc(std::move(descIn)), windows(desc), line(desc),
-        threads(getNumThreads()), size(desc.x.sizes.back()),
-        outputs(desc.y.sizes.back()) {
+        size(desc.x.sizes.back()), outputs(desc.y.sizes.back()) {
     PoolWindows::spatialStrides(desc.x, xStrides);
     PoolWindows::spatialStrides(desc.y, yStrides);
     if (desc.x.strides[1] == 1 && desc.y.strides[1] == 1)
       together = std::max<int64_t>(1, desc.x.sizes[1]);
     for (const Span &span : windows.along(2))
       divisors.push_back(static_cast<S>(span.divisor));
-    // Lines of a band stay in the first-level cache.
-    constexpr int64_t bandElements = 1 << 12;
-    auto lines = static_cast<int64_t>(windows.along(1).size());
-    int64_t lineElements = std::max(size, line.length) * together;
-    bandLines =
-        std::clamp<int64_t>(bandElements / std::max<int64_t>(1, lineElements),
-                            1, std::max<int64_t>(1, lines));
-    threadElements = 3 * bandLines * lineElements + size * together;
+    chooseBands();
+    auto slices = static_cast<int64_t>(windows.along(0).size());
+    units = desc.x.sizes[0] * (desc.x.sizes[1] / together) * slices * bands *
+            pieces;
+    threads = std::min<int64_t>(getNumThreads(), std::max<int64_t>(1, units));
     workspaceBytes = threads * threadElements * static_cast<int64_t>(sizeof(S));
   }
 
@@ -109,27 +114,27 @@ public:
     T *y = static_cast<T *>(arguments[1]);
     llvm::ArrayRef<Span> slices = windows.along(0), lines = windows.along(1);
     int64_t blocks = desc.x.sizes[1] / together;
-    auto numLines = static_cast<int64_t>(lines.size());
-    int64_t bands = llvm::divideCeil(numLines, bandLines);
-    int64_t perImage = static_cast<int64_t>(slices.size()) * bands;
-    parallelUnits(
-        outputs > 0 ? desc.x.sizes[0] * blocks * perImage : 0, threads,
-        [&](int64_t unit, int64_t part) {
-          int64_t image = unit / perImage, slice = unit % perImage / bands;
-          int64_t first = unit % bands * bandLines;
-          auto at = [&](const TensorDesc &view) {
-            return image / blocks * view.strides[0] +
-                   image % blocks * view.strides[1];
-          };
-          Band band{slices[slice],
-                    lines.slice(first, std::min(bandLines, numLines - first))};
-          Scratch scratch(*this,
-                          static_cast<S *>(workspace) + part * threadElements);
-          joinLines(x + at(desc.x), band, scratch);
-          const S *joined = joinTaps(band, scratch);
-          write(joined, band,
-                y + at(desc.y) + slice * yStrides[0] + first * yStrides[1]);
-        });
+    auto numSlices = static_cast<int64_t>(slices.size()),
+         numLines = static_cast<int64_t>(lines.size());
+    parallelUnits(units, threads, [&](int64_t unit, int64_t part) {
+      int64_t first = unit % pieces * pieceWindows;
+      int64_t line0 = unit / pieces % bands * bandLines;
+      int64_t slice = unit / pieces / bands % numSlices;
+      int64_t image = unit / pieces / bands / numSlices;
+      auto at = [&](const TensorDesc &view) {
+        return image / blocks * view.strides[0] +
+               image % blocks * view.strides[1];
+      };
+      Band band{slices[slice],
+                lines.slice(line0, std::min(bandLines, numLines - line0)),
+                Piece(line, first, std::min(pieceWindows, outputs - first))};
+      Scratch scratch(*this,
+                      static_cast<S *>(workspace) + part * threadElements);
+      joinLines(x + at(desc.x), band, scratch);
+      write(joinTaps(band, scratch), band,
+            y + at(desc.y) + slice * yStrides[0] + line0 * yStrides[1] +
+                first * yStrides[2]);
+    });
     return llvm::Error::success();
   }
 
@@ -140,10 +145,32 @@ private:
     S *read, *dense, *padded, *joined;
 
     Scratch(const Pool &pool, S *memory)
-        : read(memory), dense(read + pool.size * pool.together),
-          padded(dense + pool.bandLines * pool.size * pool.together),
-          joined(padded + pool.bandLines * pool.line.length * pool.together) {}
+        : read(memory), dense(read + pool.readElements),
+          padded(dense + pool.denseElements),
+          joined(padded + pool.bandElements) {}
   };
+
+  /// Lines, or pieces of them, that stay in the second-level cache, and of
+  /// which there are several for many threads.
+  void chooseBands() {
+    constexpr int64_t wanted = 1 << 13;
+    auto numLines = static_cast<int64_t>(windows.along(1).size());
+    // What pieces beside each other both see is little of what they see.
+    int64_t fitting = (wanted / together - line.reach()) / line.stride + 1;
+    pieceWindows =
+        std::clamp<int64_t>(std::max(fitting, line.reach() / line.stride), 1,
+                            std::max<int64_t>(1, outputs));
+    pieces = llvm::divideCeil(outputs, pieceWindows);
+    int64_t pieceElements = Piece(line, 0, pieceWindows).length * together;
+    bandLines =
+        std::clamp<int64_t>(wanted / std::max<int64_t>(1, pieceElements), 1,
+                            std::max<int64_t>(1, numLines));
+    bands = llvm::divideCeil(numLines, bandLines);
+    bandElements = bandLines * pieceElements;
+    readElements = isDense() ? 0 : pieceElements;
+    denseElements = isOneRun() ? bandLines * size * together : 0;
+    threadElements = readElements + denseElements + 2 * bandElements;
+  }
 
   /// `count` elements of each of `sources`, one by one, are put into `to`.
   void reduce(llvm::ArrayRef<const void *> sources, S *to,
@@ -161,7 +188,9 @@ private:
   bool isDense() const {
     return std::is_same_v<T, S> && (xStrides[2] == together || size == 1);
   }
-  bool isOneRun() const { return isDense() && xStrides[1] == size * together; }
+  bool isOneRun() const {
+    return isDense() && pieces == 1 && xStrides[1] == size * together;
+  }
 
   /// How many lines of windows from `begin` on see lines of the image that are
   /// one further for each, so that they are joined as one.
@@ -177,16 +206,17 @@ private:
 
   /// The lines that those of windows see become one each, with padding.
   void joinLines(const T *x, const Band &band, const Scratch &scratch) const {
-    int64_t pitch = line.length * together, before = line.begin * together,
-            inside = line.places * together;
+    const Piece &piece = band.piece;
+    int64_t pitch = piece.length * together, before = piece.before * together,
+            inside = piece.places * together;
     for (size_t i = 0; i < band.lines.size();) {
       int64_t run = isOneRun() ? runFrom(band.lines, i) : 1;
       S *to = scratch.padded + static_cast<int64_t>(i) * pitch;
       S *dense = run > 1 ? scratch.dense : to + before;
-      joinRun(x, band.slices, band.lines[i], run, dense, scratch);
+      joinRun(x, band, band.lines[i], run, dense, scratch);
       for (int64_t r = 0; r < run; ++r, to += pitch) {
         if (run > 1)
-          std::copy_n(dense + (r * size + line.first) * together, inside,
+          std::copy_n(dense + (r * size + piece.place) * together, inside,
                       to + before);
         std::fill_n(to, before, neutral());
         std::fill(to + before + inside, to + pitch, neutral());
@@ -195,22 +225,25 @@ private:
     }
   }
 
-  /// Of one line without what no window sees, or of `run` whole ones.
-  void joinRun(const T *x, const Span &slices, const Span &rows, int64_t run,
+  /// Of what the piece sees of one line, or of `run` whole ones.
+  void joinRun(const T *x, const Band &band, const Span &rows, int64_t run,
                S *to, const Scratch &scratch) const {
     llvm::SmallVector<const void *, 16> lines;
-    int64_t first = run > 1 ? 0 : line.first;
-    int64_t count = (run > 1 ? run * size : line.places) * together;
-    for (int64_t i = slices.begin; i < slices.end; i += slices.step)
+    const Piece &piece = band.piece;
+    int64_t first = run > 1 ? 0 : piece.place;
+    int64_t count = (run > 1 ? run * size : piece.places) * together;
+    for (int64_t i = band.slices.begin; i < band.slices.end;
+         i += band.slices.step)
       for (int64_t j = rows.begin; j < rows.end; j += rows.step) {
-        const T *from = x + i * xStrides[0] + j * xStrides[1];
+        const T *from =
+            x + i * xStrides[0] + j * xStrides[1] + first * xStrides[2];
         if (isDense()) {
-          lines.push_back(from + first * together);
+          lines.push_back(from);
         } else if (lines.empty()) {
-          read(from, to);
+          read(from, piece.places, to);
           lines.push_back(to);
         } else {
-          read(from, scratch.read);
+          read(from, piece.places, scratch.read);
           reduce({to, scratch.read}, to, count);
         }
       }
@@ -220,17 +253,17 @@ private:
       reduce(lines, to, count);
   }
 
-  void read(const T *from, S *to) const {
-    for (int64_t place = 0; place < line.places; ++place)
+  void read(const T *from, int64_t places, S *to) const {
+    for (int64_t place = 0; place < places; ++place)
       for (int64_t ch = 0; ch < together; ++ch)
-        *to++ = static_cast<S>(from[(line.first + place) * xStrides[2] + ch]);
+        *to++ = static_cast<S>(from[place * xStrides[2] + ch]);
   }
 
   /// Whether windows are joined one by one: what would be made between them,
   /// for whole vectors, would take longer.
-  bool areApart() const {
+  bool areApart(const Piece &piece) const {
     constexpr int64_t vector = 8, manyTaps = 64;
-    return line.length > vector * outputs ||
+    return piece.length > vector * piece.count ||
            (line.taps >= manyTaps && line.stride > 1);
   }
 
@@ -266,12 +299,12 @@ private:
 
   /// Returns lines of which a window's result is where its first tap is.
   const S *joinTaps(const Band &band, const Scratch &scratch) const {
-    int64_t pitch = line.length * together;
+    int64_t pitch = band.piece.length * together;
     auto numLines = static_cast<int64_t>(band.lines.size());
     if (line.taps == 1)
       return scratch.padded;
-    int64_t last = (outputs - 1) * line.stride;
-    if (areApart()) {
+    int64_t last = (band.piece.count - 1) * line.stride;
+    if (areApart(band.piece)) {
       for (int64_t i = 0; i < numLines; ++i)
         for (int64_t place = 0; place <= last; place += line.stride) {
           int64_t at = i * pitch + place * together;
@@ -291,23 +324,25 @@ private:
     for (const Span &rows : band.lines) {
       if (desc.kind == PoolKind::Avg) {
         auto others = static_cast<S>(band.slices.divisor * rows.divisor);
-        writeLine(from, y, [&](S sum, int64_t output) {
-          return sum / (others * divisors[output]);
+        const S *own = divisors.data() + band.piece.first;
+        writeLine(from, band.piece.count, y, [&](S sum, int64_t output) {
+          return sum / (others * own[output]);
         });
       } else {
-        writeLine(from, y, [](S value, int64_t) { return value; });
+        writeLine(from, band.piece.count, y,
+                  [](S value, int64_t) { return value; });
       }
       y += yStrides[1];
-      from += line.length * together;
+      from += band.piece.length * together;
     }
   }
 
   /// `result` makes a window's of what its taps have.
   template <typename Fn>
-  void writeLine(const S *from, T *to, Fn result) const {
+  void writeLine(const S *from, int64_t count, T *to, Fn result) const {
     int64_t toStep = yStrides[2];
     if (together > 1) {
-      for (int64_t o = 0; o < outputs; ++o)
+      for (int64_t o = 0; o < count; ++o)
         for (int64_t ch = 0; ch < together; ++ch)
           to[o * toStep + ch] =
               static_cast<T>(result(from[o * line.stride * together + ch], o));
@@ -315,7 +350,7 @@ private:
     }
     // Of steps that it knows the compiler makes vectors.
     auto each = [&](auto step, auto toStep) {
-      for (int64_t o = 0; o < outputs; ++o)
+      for (int64_t o = 0; o < count; ++o)
         to[o * toStep] = static_cast<T>(result(from[o * step], o));
     };
     constexpr std::integral_constant<int64_t, 1> one;
@@ -341,12 +376,13 @@ private:
   PoolDesc desc;
   PoolWindows windows;
   LineWindows line;
-  int64_t threads;
   /// Of the last dimension.
   int64_t size, outputs;
   /// Channels, where they lie next to each other in both images; else 1.
   int64_t together = 1;
-  int64_t bandLines, threadElements;
+  int64_t pieceWindows = 1, pieces = 1, bandLines = 1, bands = 1, units = 0;
+  int64_t threads = 1;
+  int64_t readElements, denseElements, bandElements, threadElements;
   /// Of a mean, in the last dimension.
   std::vector<S> divisors;
   int64_t xStrides[3], yStrides[3];

@@ -164,6 +164,46 @@ def onCards(name, layout):
 WIDENED = "factors of eight bits are multiplied as bf16, which gives the same: "
 
 
+def ofOneNode():
+    """A node that is two products of one matrix has a scale for each gradient."""
+    random = np.random.default_rng(0)
+    with scratch() as folder:
+        graph = helper.make_graph(
+            [helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
+             helper.make_node("Resize", ["c", "", "s"], ["y"], name="resize",
+                              mode="linear",
+                              coordinate_transformation_mode="align_corners")],
+            "g", [helper.make_tensor_value_info("x", 1, [2, 16, 16, 16])],
+            [helper.make_tensor_value_info("y", 1, [2, 16, 32, 32])],
+            [onnx.numpy_helper.from_array(
+                random.standard_normal((16, 16, 1, 1), np.float32), "w"),
+             onnx.numpy_helper.from_array(
+                 np.array([1, 1, 2, 2], np.float32), "s")])
+        onnx.save(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+            f"{folder}/model.onnx")
+        np.savez(f"{folder}/data.npz",
+                 x=random.standard_normal((8, 16, 16, 16), np.float32),
+                 t=random.standard_normal((8, 16, 32, 32), np.float32))
+        found = []
+        for flags in ["--precision=fp32"], ["--precision=fp8"], [
+                "--precision=fp8", "--dp=2"]:
+            log = f"{folder}/log{len(found)}"
+            run(tool("axopt"), f"{folder}/model.onnx", "--train",
+                "--loss=mse(y,t)", "--optimizer=sgd(lr=0.1)", "--quiet", *flags,
+                "-o", f"{folder}/plan.mlir")
+            axrun(f"{folder}/plan.mlir", "--data", f"{folder}/data.npz",
+                  "--steps=8", "--log", log)
+            found.append(np.array(losses(log)))
+        text = Path(f"{folder}/plan.mlir").read_text()
+    for scales in 'fp8.resize.gradient"', 'fp8.resize.gradient.1"':
+        if scales not in text:
+            raise Failed(f"no scales {scales}")
+    if np.abs(found[1] / found[0] - 1).max() > 0.05 or \
+            np.abs(found[2] / found[1] - 1).max() > 1e-3:
+        raise Failed(f"losses: {found}")
+
+
 def widenedIsSaid():
     """Once, by name, and why: a card that lacks such products, or a part of a
     Linear that is too narrow; by axrun, and by axopt for each target."""
@@ -307,6 +347,7 @@ def cases(every):
             ("gpt2_tied", "--tp=2 --sequence-parallel")]:
         yield f"{name} on cards {layout}", onCards, name, layout
     yield "what is widened is said", widenedIsSaid
+    yield "two products of one node", ofOneNode
     yield "resume", resumes, "--dp=2", "--tp=2"
     yield "resume pipeline", resumes, "--pp=2 --micro-batches=2", "--dp=2"
     for recipe, margin, history, recent in (

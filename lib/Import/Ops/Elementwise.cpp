@@ -120,6 +120,9 @@ static void importCast(Node &n) {
 
 static void importCastLike(Node &n) {
   Value x = n.in(0), like = n.in(1);
+  // Of that the type counts alone.
+  if (x && !n.b.boundOf(x))
+    n.b.dropBounds();
   if (like)
     n.out(castTo(n, x, Emitter::typeOf(like)));
 }

@@ -52,6 +52,8 @@ static Value gatherResults(Node &n, Value x, Value indices) {
       n.b.like(index, static_cast<double>(Emitter::shapeOf(x)[bound.dim]));
   index = n.b.select(isBelow(index, zero), size, index);
   index = n.b.select(isBelow(index, bound.count), index, size);
+  // What is no index is none of nothing, either.
+  index = n.b.cleared(index);
   return n.b.gather(n.b.filled(x, 0), index, bound.dim);
 }
 
@@ -134,7 +136,7 @@ static void importGatherND(Node &n) {
   // of that a table may be split, and gradients come from parts of a batch.
   ArrayRef<int64_t> many = Emitter::shapeOf(indices);
   if (batchDims == 0 && many.size() > 1 && many.back() == 1 &&
-      Emitter::numElementsOf(indices) > 0 && !n.b.boundOf(x))
+      Emitter::numElementsOf(indices) > 0)
     return n.out(gatherAlong(n, x, n.b.reshape(indices, many.drop_back()), 0));
   n.out(n.b.gatherND(x, indices, batchDims));
 }
@@ -144,13 +146,33 @@ static ScatterKind scatterKind(Node &n) {
   return name == "none" ? ScatterKind::set : *symbolizeScatterKind(name);
 }
 
+/// Puts updates that change nothing behind those of which data decide how many
+/// there are; of none that replace what is there.
+static void fillUpdates(Node &n, ScatterKind kind, Value &indices,
+                        Value &updates) {
+  const Bound *bound = n.b.boundOf(updates), *other = n.b.boundOf(indices);
+  if (!bound || !other || bound->dim != other->dim ||
+      kind == ScatterKind::set || !n.b.hasCount(indices, bound->count))
+    return;
+  n.b.dropBounds();
+  Value nothing = kind == ScatterKind::add ? n.b.like(updates, 0)
+                  : kind == ScatterKind::mul
+                      ? n.b.like(updates, 1)
+                      : n.b.extremeOf(updates, kind == ScatterKind::max);
+  updates = n.b.filled(updates, nothing);
+  indices = n.b.filled(indices, 0.0);
+}
+
 static void importScatterElements(Node &n) {
   Value x = n.in(0), indices = n.in(1), updates = n.in(2);
-  if (!x)
+  if (!x || !indices || !updates)
     return;
   int64_t axis = n.dim(n.intAttr("axis", 0), Emitter::rankOf(x));
-  if (!n.failed())
-    n.out(n.b.scatterElements(scatterKind(n), x, indices, updates, axis));
+  if (n.failed())
+    return;
+  ScatterKind kind = scatterKind(n);
+  fillUpdates(n, kind, indices, updates);
+  n.out(n.b.scatterElements(kind, x, indices, updates, axis));
 }
 
 static void importScatterND(Node &n) {
@@ -162,6 +184,7 @@ static void importScatterND(Node &n) {
   if (kind == ScatterKind::set && visitsAll(n.b, indices, shape) &&
       Emitter::typeOf(updates) == Emitter::typeOf(x))
     return n.out(n.b.reshape(updates, shape));
+  fillUpdates(n, kind, indices, updates);
   n.out(n.b.scatterND(kind, x, indices, updates));
 }
 

@@ -144,8 +144,8 @@ static Value resizeAxis(Node &n, Value x, int64_t dim, const Axis &axis,
   return n.b.transpose(y, back);
 }
 
-/// The scale is of f32, and its product with the size: 17 by 0.5294118 is 9,
-/// of which exporters make the scale, and not one less.
+/// The scale is of f32, and its product with the size: 9 by 1.4444444 is 13, of
+/// which exporters make the scale, and not one less.
 static void setScale(Axis &axis, double scale) {
   axis.scale = scale;
   float out =

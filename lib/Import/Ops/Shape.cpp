@@ -266,13 +266,20 @@ static void importExpand(Node &n) {
 static Value concatResults(Node &n, ArrayRef<Value> values, int64_t axis) {
   n.b.dropBounds();
   std::vector<Value> parts, live;
+  // Written as models write it who add it up themselves: the numbers, and what
+  // is there anyway behind them.
+  Value counted;
+  int64_t others = 0;
   for (Value value : values) {
     int64_t size = Emitter::shapeOf(value)[axis];
     const Bound *bound = n.b.boundOf(value);
     if (bound && bound->dim != axis)
       return n.unsupported("results along several dimensions");
-    // In one way of whatever rank they are: equal numbers of boxes and of
-    // their labels are seen to be equal.
+    if (!bound)
+      others += size;
+    else
+      counted = counted ? n.b.binary(BinaryKind::add, counted, bound->count)
+                        : bound->count;
     live.push_back(bound ? n.b.compare(CompareKind::lt,
                                        n.b.iota(DType::I64, {size}, 0),
                                        bound->count)
@@ -282,8 +289,12 @@ static Value concatResults(Node &n, ArrayRef<Value> values, int64_t axis) {
   Value all = n.b.concat(parts, axis), mask = n.b.concat(live, 0);
   if (!all || !mask)
     return {};
-  auto [places, count] = n.b.compact(mask, Emitter::shapeOf(all)[axis]);
-  return n.b.gather(all, n.b.bounded(places, 0, count), axis);
+  if (others > 0)
+    counted = n.b.add(counted, static_cast<double>(others));
+  int64_t room = Emitter::shapeOf(all)[axis];
+  Value places = n.b.compact(mask, room).first;
+  return n.b.gather(all, n.b.bounded(places, 0, n.b.atMost(counted, room)),
+                    axis);
 }
 
 static void importConcat(Node &n) {

@@ -73,12 +73,33 @@ static Value lookUpSlices(Node &n, Value x, ArrayRef<MovingSlice> slices) {
   return x;
 }
 
+/// Ends, of which one may be how many results there are: all of them.
+static std::optional<std::vector<int64_t>> endsOf(Node &n, Value x) {
+  if (!x || !n.has(2) || !n.b.boundOf(x) || n.b.demand(n.in(2)) ||
+      Emitter::rankOf(n.in(2)) != 1)
+    return n.intsOf(2, "ends");
+  Value ends = n.in(2);
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0, e = Emitter::numElementsOf(ends); i < e; ++i) {
+    std::optional<int64_t> known = n.b.elementOf(ends, i);
+    Value end = n.b.reshape(n.b.sliceDim(ends, 0, i, 1), {});
+    // Their dimension is where it is said; along another it would be a number.
+    std::optional<int64_t> axis = n.has(3) ? n.b.elementOf(n.in(3), i) : i;
+    bool isTheirs = axis && (*axis < 0 ? *axis + Emitter::rankOf(x) : *axis) ==
+                                n.b.boundOf(x)->dim;
+    if (!known && (!isTheirs || !n.b.hasCount(x, end)))
+      return n.intsOf(2, "ends");
+    numbers.push_back(known.value_or(std::numeric_limits<int64_t>::max()));
+  }
+  return numbers;
+}
+
 static void importSlice(Node &n) {
   Value x = n.in(0);
   if (auto moving = findMovingSlices(n, x))
     return n.out(lookUpSlices(n, x, *moving));
   std::optional<std::vector<int64_t>> starts = n.intsOf(1, "starts");
-  std::optional<std::vector<int64_t>> ends = n.intsOf(2, "ends");
+  std::optional<std::vector<int64_t>> ends = endsOf(n, x);
   std::optional<std::vector<int64_t>> axes = n.intsOf(3, "axes");
   std::optional<std::vector<int64_t>> steps = n.intsOf(4, "steps");
   if (!x || !starts || !ends || !axes || !steps)

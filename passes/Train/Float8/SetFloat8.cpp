@@ -222,7 +222,17 @@ Value Float8Setter::load(StringRef name, RankedTensorType type) {
 void Float8Setter::addScaled(Value root, FloatType type, Operation *user,
                              const Layer &of) {
   Scaled made;
-  made.name = nameOf(root, of);
+  // A node may be several products of one matrix, as interpolation of rows and
+  // of columns is: their gradients have scales of their own.
+  std::string name = nameOf(root, of);
+  auto isTaken = [&] {
+    return llvm::any_of(scaled, [&](const auto &entry) {
+      return entry.second.name == made.name;
+    });
+  };
+  made.name = name;
+  for (int number = 1; isTaken(); ++number)
+    made.name = name + "." + std::to_string(number);
   made.type = type;
   made.state = load(made.name, scalingStateType(plan.getContext(), recipe));
   OpBuilder atFirst(first);

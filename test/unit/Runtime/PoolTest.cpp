@@ -121,12 +121,14 @@ TEST(PoolTest, EveryForm) {
           }
 }
 
-/// Many short lines, lines longer than a band, windows that lie far apart, or
-/// of which there is one in a line.
+/// Many short lines, lines that are cut into pieces, windows that lie far
+/// apart, or of which there is one in a line.
 const Case longCases[] = {
     {{2, 3, 40, 37}, {1, 1, 5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1, {}},
     {{1, 2, 37, 70}, {1, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1, {}},
     {{1, 3, 6, 1500}, {1, 1, 2, 3}, {1, 3}, {2, 5}, {1, 2}, {0, 2}, 1, {}},
+    {{1, 2, 30000}, {1, 1, 7}, {2}, {3}, {9}, {8}, 1, {}},
+    {{1, 70, 4, 300}, {1, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1, {}},
     {{1, 2, 400}, {1, 1, 20}, {20}, {1}, {0}, {0}, 1, {}},
     {{1, 2, 3, 400}, {1, 1, 3, 40}, {1, 17}, {1, 2}, {1, 30}, {1, 9}, 1, {}},
     {{1, 2, 3, 5}, {1, 1, 4, 4}, {1, 1}, {2, 3}, {3, 3}, {3, 3}, 1, {}},
