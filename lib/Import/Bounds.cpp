@@ -172,6 +172,12 @@ static bool isGivenSize(SelectOp select, int64_t at) {
              .first.getDefiningOp<AtMostOp>();
 }
 
+/// Whether the type has all numbers of results, and sizes; exporters write
+/// either.
+static bool canCount(DType type) {
+  return type == DType::I64 || type == DType::I32;
+}
+
 /// Where element `at` of a short list of numbers comes from; `fromCount`: if
 /// that is a number of results, what it counts.
 static std::pair<Value, int64_t> originOf(Value value, int64_t at,
@@ -181,8 +187,8 @@ static std::pair<Value, int64_t> originOf(Value value, int64_t at,
     if (mlir::isa<AtMostOp>(op) && !fromCount)
       break;
     if (mlir::isa<ReshapeOp, AtMostOp>(op) ||
-        (mlir::isa<CastOp>(op) && !isFloat(Emitter::typeOf(value)) &&
-         !isFloat(Emitter::typeOf(op->getOperand(0))))) {
+        (mlir::isa<CastOp>(op) && canCount(Emitter::typeOf(value)) &&
+         canCount(Emitter::typeOf(op->getOperand(0))))) {
       value = op->getOperand(0);
     } else if (auto slice = mlir::dyn_cast<SliceOp>(op); slice && isList) {
       at = slice.getStarts()[0] + at * slice.getSteps()[0];
@@ -284,12 +290,17 @@ bool Emitter::isSame(Value a, Value b, int depth) {
     }
   }
   mlir::Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
+  // One number may be a list of one.
+  bool areOne = numElementsOf(a) == 1 && numElementsOf(b) == 1;
+  bool areAlike = areOne ? typeOf(a) == typeOf(b) : a.getType() == b.getType();
   if (!x || !y || depth > maxDepth || x->getName() != y->getName() ||
-      a.getType() != b.getType() || x->getNumOperands() != y->getNumOperands())
+      !areAlike || x->getNumOperands() != y->getNumOperands())
     return false;
   if (mlir::isa<ConstantOp>(x)) {
     std::optional<HostTensor> left = knownValue(a), right = knownValue(b);
-    return left && right && left->isIdentical(*right);
+    return left && right && left->getType() == right->getType() &&
+           (areOne || left->getShape() == right->getShape()) &&
+           left->rawBytes() == right->rawBytes();
   }
   if (x->getAttrDictionary() != y->getAttrDictionary())
     return false;

@@ -77,18 +77,25 @@ bool Emitter::forNumbersOfResults(
       behind.insert(op->operand_begin(), op->operand_end());
     }
   }
+  auto limitOf = [](Value number) {
+    return mlir::cast<AtMostOp>(number.getDefiningOp()).getLimit();
+  };
+  // Of one node there are all numbers, if these are few. Of several nodes, or
+  // of many results, this is a test and no proof.
+  constexpr uint64_t few = 1024, some = 64;
+  bool areAll = numbers.size() == 1 && limitOf(numbers[0]) <= few;
+  uint64_t trials = areAll ? limitOf(numbers[0]) + 1 : some;
   std::mt19937_64 random(1);
-  constexpr int trials = 24;
-  for (int trial = 0; trial < trials; ++trial) {
+  for (uint64_t trial = 0; trial < trials; ++trial) {
     std::vector<int64_t> chosen;
     for (Value number : numbers) {
-      auto limit = static_cast<int64_t>(
-          mlir::cast<AtMostOp>(number.getDefiningOp()).getLimit());
+      uint64_t limit = limitOf(number);
       // All of all nodes, none of any, then whatever.
-      chosen.push_back(trial == 0 ? limit
-                       : trial == 1
-                           ? 0
-                           : static_cast<int64_t>(random() % (limit + 1)));
+      uint64_t count = areAll       ? trial
+                       : trial == 0 ? limit
+                       : trial == 1 ? 0
+                                    : random() % (limit + 1);
+      chosen.push_back(static_cast<int64_t>(count));
     }
     llvm::DenseMap<Value, HostTensor> made;
     for (auto [value, which] : places) {

@@ -37,6 +37,13 @@ REFUSED = {
         "y = ConstantOfShape(t)",
         "'input' depends on how many results there are in a way that is not "
         "understood"),
+    "Slice from a number": (
+        "n = Shape(row)\ny = Slice(k, n, n)",
+        "input 'starts' (n) decides shapes, so it must be known when compiling, but "
+        "how many results node 'p' has decides it"),
+    "Slice to another number": (
+        "n = Shape(row)\ne = Cast<to=9>(n)\ns = Cast<to=7>(e)\n"
+        "y = Slice(k, zeros, s)", "input 'ends' (s) decides shapes"),
     "Slice to a number": (
         "n = Shape(row)\nb = Sub(n, two)\ny = Slice(k, zeros, b)",
         "input 'ends' (b) decides shapes, so it must be known when compiling, but "
@@ -66,6 +73,11 @@ REFUSED = {
         "a = Concat<axis=0>(zeros, zeros, b, zeros)\ny = Pad(k, a, zero)",
         "input 'pads' (a) decides shapes, so it must be known when compiling, but "
         "how many results node"),
+    "Pad but of seven": (
+        "n = Shape(row)\nseven = Constant<value_ints=[7]>()\ne = Equal(n, seven)\n"
+        "b = Sub(room, n)\nc2 = Where(e, six, b)\n"
+        "a = Concat<axis=0>(zeros, zeros, c2, zeros)\ny = Pad(k, a, zero)",
+        "input 'pads' (a) decides shapes"),
     "Pad up to a size at least": (
         "n = Shape(row)\nb = Sub(six, n)\ne = Max(b, zeros)\n"
         "a = Concat<axis=0>(zeros, zeros, e, zeros)\ny = Pad(k, a, zero)",

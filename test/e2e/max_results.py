@@ -98,6 +98,13 @@ ACCEPTED = {
         "a = Expand(u, n)\n"
         'y = ScatterElements<axis=0, reduction="add">(x, a, k)\n'
         'w = ScatterND<reduction="max">(x, u, k)',
+    # As detectors put together boxes, and their labels, of several levels.
+    "levels": "g = Greater(x, half)\nh = NonZero(g)\n"
+        "h1, h2 = Split<num_outputs=2>(h)\nj = Squeeze(h1, zeros)\n"
+        "l = Gather(x, j)\nb = Concat<axis=0>(k, l)\n"
+        "t = Concat<axis=0>(row, j)\nf = Cast<to=1>(t)\nu = Unsqueeze(f, ones)\n"
+        "y = Add(b, u)\nn = Shape(row)\nm2 = Shape(j)\ns = Add(n, m2)\n"
+        "v = ConstantOfShape(s)\ni = Cast<to=7>(v)\nw = Add(i, t)",
     # As graph networks add an edge from each node to itself.
     "edges and loops": "l = Constant<value_ints=[0,1,2,3,4,5]>()\n"
         "f = Concat<axis=0>(row, l)\nt = Concat<axis=0>(col, l)\n"

@@ -73,16 +73,15 @@ def outside(first):
             raise Failed(done.stderr)
 
 
-def refused():
-    """Its length is another with each start."""
+def refused(nodes, start):
+    """Its length is another with some starts."""
     with scratch() as folder:
-        graph = model("float[6] x, int64[1] at", "float y",
-                      "end = Mul(at, two)\ny = Slice(x, at, end)",
+        graph = model("float[6] x, int64[1] at", "float y", nodes,
                       "int64[1] two = {2}", opset=18)
         onnx.save(graph, f"{folder}/model.onnx")
         done = run(tool("axopt"), f"{folder}/model.onnx", "-o",
                    f"{folder}/plan.mlir", expect=4)
-        if "input 'starts' (at) decides shapes" not in done.stderr:
+        if f"input 'starts' ({start}) decides shapes" not in done.stderr:
             raise Failed(done.stderr)
 
 
@@ -92,4 +91,8 @@ def cases(every):
             yield f"{name} {layout}", agrees, name, layout
     for first in 6, -1:
         yield f"outside {first}", outside, first
-    yield "of any length", refused
+    yield "of any length", refused, \
+        "end = Mul(at, two)\ny = Slice(x, at, end)", "at"
+    yield "of a start that is cut", refused, \
+        "b = Cast<to=9>(at)\ns = Cast<to=7>(b)\nend = Add(at, two)\n" \
+        "y = Slice(x, s, end)", "s"

@@ -52,7 +52,8 @@ static Value gatherResults(Node &n, Value x, Value indices) {
       n.b.like(index, static_cast<double>(Emitter::shapeOf(x)[bound.dim]));
   index = n.b.select(isBelow(index, zero), size, index);
   index = n.b.select(isBelow(index, bound.count), index, size);
-  // What is no index is none of nothing, either.
+  // Where there are no results, no index is in range, nor is padding of
+  // indices.
   index = n.b.cleared(index);
   return n.b.gather(n.b.filled(x, 0), index, bound.dim);
 }

@@ -31,6 +31,10 @@ static std::optional<std::vector<MovingSlice>> findMovingSlices(Node &n,
         (n.has(4) && n.b.elementOf(n.in(4), i) != 1))
       return std::nullopt;
     slice.axis = *axis < 0 ? *axis + rank : *axis;
+    if (llvm::any_of(slices, [&](const MovingSlice &other) {
+          return other.axis == slice.axis;
+        }))
+      return std::nullopt;
     int64_t size = Emitter::shapeOf(x)[slice.axis];
     slice.start = n.b.elementOf(starts, i);
     std::optional<int64_t> end = n.b.elementOf(ends, i), length;
@@ -75,10 +79,10 @@ static Value lookUpSlices(Node &n, Value x, ArrayRef<MovingSlice> slices) {
 
 /// Ends, of which one may be how many results there are: all of them.
 static std::optional<std::vector<int64_t>> endsOf(Node &n, Value x) {
-  if (!x || !n.has(2) || !n.b.boundOf(x) || n.b.demand(n.in(2)) ||
-      Emitter::rankOf(n.in(2)) != 1)
+  Value ends = n.has(2) ? n.in(2) : Value();
+  if (!x || !ends || !n.b.boundOf(x) || n.b.demand(ends) ||
+      Emitter::rankOf(ends) != 1)
     return n.intsOf(2, "ends");
-  Value ends = n.in(2);
   std::vector<int64_t> numbers;
   for (int64_t i = 0, e = Emitter::numElementsOf(ends); i < e; ++i) {
     std::optional<int64_t> known = n.b.elementOf(ends, i);
