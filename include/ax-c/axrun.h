@@ -60,7 +60,8 @@ typedef struct AxOptions {
   const char *cacheDir;
   /* Null: the first. */
   const char *program;
-  /* 0: OMP_NUM_THREADS, or a rank's share of the processors. */
+  /* 0: OMP_NUM_THREADS, or a rank's share of the processors; 1 where there are
+     several processes. */
   int32_t threadsPerRank;
   /* 0: for ever. */
   double timeoutSeconds;

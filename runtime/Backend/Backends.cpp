@@ -28,8 +28,12 @@ llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank) {
 }
 
 int32_t findThreadsPerRank(int64_t numRanks, const BackendOptions &options) {
+  int64_t here = options.ranks.empty()
+                     ? numRanks
+                     : static_cast<int64_t>(options.ranks.size());
   if (std::optional<int32_t> asked = askedThreads())
-    return *asked;
+    return static_cast<int32_t>(
+        std::clamp<int64_t>(mostThreads / here, 1, *asked));
   if (!options.ranks.empty())
     return 1;
   return static_cast<int32_t>(

@@ -262,38 +262,51 @@ private:
   /// Whether windows are joined one by one: what would be made between them,
   /// for whole vectors, would take longer.
   bool areApart(const Piece &piece) const {
-    constexpr int64_t vector = 8, manyTaps = 64;
-    return piece.length > vector * piece.count ||
-           (line.taps >= manyTaps && line.stride > 1);
+    // Nanoseconds, roughly: one element of a vector takes a tenth, one alone 1,
+    // and a call some.
+    constexpr int64_t perVector = 10, call = 6, halves = 100;
+    int64_t perTaps = line.taps / perVector;
+    int64_t each = together > 1   ? line.taps * call + perTaps * together
+                   : isInPieces() ? perTaps + halves
+                                  : line.taps;
+    return piece.count * each < piece.length * together * line.taps / perVector;
+  }
+
+  /// Whether one window is added up by vectors.
+  bool isInPieces() const {
+    return line.taps >= tapsOfPiece && line.dilation == 1;
   }
 
   /// One window's taps, which lie at `from`.
   void joinWindow(const S *from, S *to) const {
     llvm::SmallVector<const void *, 16> parts;
-    if (together > 1 || line.dilation > 1) {
+    if (together > 1) {
       for (int64_t t = 0; t < line.taps; ++t)
         parts.push_back(from + t * line.dilation * together);
       return reduce(parts, to, together);
     }
-    // Pieces of the window are added up, then halves of what that gives.
-    constexpr int64_t piece = 64, few = 8;
-    S joined[piece];
-    int64_t first = 0;
-    for (; first + piece <= line.taps; first += piece)
-      parts.push_back(from + first);
-    if (!parts.empty())
-      reduce(parts, joined, piece);
-    for (int64_t half = piece / 2; half >= few && !parts.empty(); half /= 2)
-      reduce({joined, joined + half}, joined, half);
     S result = neutral();
-    auto add = [&](const S *begin, const S *end) {
-      for (; begin < end; ++begin)
-        result = desc.kind != PoolKind::Max            ? result + *begin
-                 : *begin > result || *begin != *begin ? *begin
-                                                       : result;
+    auto add = [&](const S *begin, int64_t count, int64_t step) {
+      for (int64_t i = 0; i < count; ++i) {
+        S value = begin[i * step];
+        result = desc.kind != PoolKind::Max         ? result + value
+                 : value > result || value != value ? value
+                                                    : result;
+      }
     };
-    add(joined, joined + (parts.empty() ? 0 : few));
-    add(from + first, from + line.taps);
+    int64_t first = 0;
+    if (isInPieces()) {
+      // Pieces of the window are added up, then halves of what that gives.
+      constexpr int64_t few = 8;
+      S joined[tapsOfPiece];
+      for (; first + tapsOfPiece <= line.taps; first += tapsOfPiece)
+        parts.push_back(from + first);
+      reduce(parts, joined, tapsOfPiece);
+      for (int64_t half = tapsOfPiece / 2; half >= few; half /= 2)
+        reduce({joined, joined + half}, joined, half);
+      add(joined, few, 1);
+    }
+    add(from + first * line.dilation, line.taps - first, line.dilation);
     *to = result;
   }
 
@@ -372,6 +385,8 @@ private:
                ? -std::numeric_limits<S>::infinity()
                : std::numeric_limits<S>::lowest();
   }
+
+  static constexpr int64_t tapsOfPiece = 64;
 
   PoolDesc desc;
   PoolWindows windows;

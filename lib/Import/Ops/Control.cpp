@@ -180,7 +180,14 @@ static void importLoop(Node &n) {
     return;
   }
   std::vector<std::vector<Value>> scans(numScans);
+  auto refuse = [&](llvm::StringRef others) {
+    n.unsupported("whether the loop goes on depends on data; only loops whose "
+                  "length is known when compiling " +
+                  others);
+  };
   for (int64_t i = 0; goesOn && (!limit || i < *limit); ++i) {
+    if (runs && i >= mostSteps)
+      return refuse("have so many steps");
     std::vector<Entry> inputs = {
         Entry(n.b.constant(HostTensor::scalar<int64_t>(i))),
         Entry(n.b.constant(HostTensor::scalar<bool>(true)))};
@@ -211,14 +218,8 @@ static void importLoop(Node &n) {
       n.fail("the body's condition is not one bool");
       return;
     }
-    if (numScans > 0 || n.b.isTraining() || i >= mostSteps) {
-      n.unsupported("whether the loop goes on depends on data; only loops "
-                    "whose length is known when compiling " +
-                    llvm::Twine(numScans > 0       ? "have scan outputs"
-                                : n.b.isTraining() ? "train"
-                                                   : "have so many steps"));
-      return;
-    }
+    if (numScans > 0 || n.b.isTraining())
+      return refuse(numScans > 0 ? "have scan outputs" : "train");
     Value isNext = n.b.reshape(outputs[0].tensor, {});
     runs = runs ? n.b.binary(BinaryKind::logical_and, runs, isNext) : isNext;
   }
