@@ -265,9 +265,8 @@ private:
     // Nanoseconds, roughly: one element of a vector takes a tenth, one alone 1,
     // and a call some.
     constexpr int64_t perVector = 10, call = 6, halves = 100;
-    int64_t perTaps = line.taps / perVector;
-    int64_t each = together > 1   ? line.taps * call + perTaps * together
-                   : isInPieces() ? perTaps + halves
+    int64_t each = together > 1   ? line.taps * (call + together / perVector)
+                   : isInPieces() ? line.taps / perVector + halves
                                   : line.taps;
     return piece.count * each < piece.length * together * line.taps / perVector;
   }

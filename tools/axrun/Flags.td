@@ -171,8 +171,7 @@ defm control : Value<
   "+ 1", help4_running, [ForProcesses]>;
 defm threads_per_rank : Value<
   "threads-per-rank", "N",
-  "Threads that one rank computes with (0: what OMP_NUM_THREADS says, or its "
-  "share of the processors; 1 where there are several processes)",
+  "Threads of one rank (0: its share of the cores)",
   help4_running, [Integer, Common]>;
 defm flush_denormals : Switch<
   "flush-denormals",
