@@ -157,6 +157,8 @@ struct GatherNDOfSamples : OpRewritePattern<GatherNDOp> {
     auto columns = op.getIndices().getDefiningOp<ConcatOp>();
     SmallVector<int64_t> shape(shapeOf(op.getIndices()));
     int64_t last = static_cast<int64_t>(shape.size()) - 1;
+    if (shapeOf(op.getOperand()).empty())
+      return failure();
     int64_t samples = shapeOf(op.getOperand())[0];
     if (op.getBatchDims() != 0 || last < 1 || !columns ||
         columns.getDim() != static_cast<uint64_t>(last) || samples < 2)
