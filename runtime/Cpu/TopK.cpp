@@ -29,16 +29,10 @@ public:
     const T *x = static_cast<const T *>(arguments[0]);
     T *values = static_cast<T *>(arguments[1]);
     auto *indices = static_cast<int64_t *>(arguments[2]);
-    int64_t rows = outer * inner;
-    int64_t perRange = std::max<int64_t>(1, (rows + threads - 1) / threads);
-    parallelFor((rows + perRange - 1) / perRange, 1,
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t r = begin; r < end; ++r)
-                    for (int64_t row = r * perRange;
-                         row < std::min(rows, (r + 1) * perRange); ++row)
-                      runRow(row, x, values, indices,
-                             static_cast<int64_t *>(workspace) + r * size);
-                });
+    parallelUnits(outer * inner, threads, [&](int64_t row, int64_t part) {
+      runRow(row, x, values, indices,
+             static_cast<int64_t *>(workspace) + part * size);
+    });
     return llvm::Error::success();
   }
 
