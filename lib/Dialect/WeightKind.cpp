@@ -8,9 +8,9 @@ using namespace ax;
 
 /// The names, in the order of the enum.
 static constexpr llvm::StringLiteral names[] = {
-    "parameter",   "buffer", "constant", "layer_parameter",
-    "statistic",   "sines",  "mask",     "zero_row",
-    "progression", "grid",   "repeated"};
+    "parameter",   "buffer", "constant",      "layer_parameter",
+    "statistic",   "sines",  "mask",          "zero_row",
+    "progression", "grid",   "initial_state", "repeated"};
 
 llvm::StringRef ax::toString(WeightKind kind) {
   return names[static_cast<size_t>(kind)];

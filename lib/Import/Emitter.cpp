@@ -150,13 +150,29 @@ Value Emitter::load(const std::string &name, const Weight &weight) {
   return value;
 }
 
-void Emitter::setKind(Value state, WeightKind kind) {
+Emitter::LoadedState *Emitter::stateOf(Value value) {
   // Exporters give a slope of one number the dimensions of what it meets.
-  while (auto reshape = state.getDefiningOp<ReshapeOp>())
-    state = reshape->getOperand(0);
-  auto found = states.find(state);
-  if (found != states.end() && !found->second.kind)
-    found->second.kind = kind;
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape->getOperand(0);
+  auto found = states.find(value);
+  return found == states.end() ? nullptr : &found->second;
+}
+
+void Emitter::setKind(Value state, WeightKind kind) {
+  if (LoadedState *found = stateOf(state); found && !found->kind)
+    found->kind = kind;
+}
+
+void Emitter::noteInitialState(Value state) {
+  LoadedState *found = training && state ? stateOf(state) : nullptr;
+  if (!found || found->kind || !isFloat(found->weight.type))
+    return;
+  auto bytes = folder.bytesOf(found->weight);
+  if (!bytes)
+    // Who loads the weight says so.
+    return llvm::consumeError(bytes.takeError());
+  if (llvm::all_of(*bytes, [](uint8_t byte) { return byte == 0; }))
+    found->kind = WeightKind::InitialState;
 }
 
 std::vector<std::string> Emitter::inputsBehind(Value value) const {

@@ -117,6 +117,8 @@ public:
   /// What else is known of a state, also in another shape; nothing when `state`
   /// is none, or when it is known already.
   void setKind(Value state, WeightKind kind);
+  /// A recurrent layer begins with it; nothing unless these are zeros.
+  void noteInitialState(Value state);
   /// A node sees this of a batch for the state that `old` is; nothing when it
   /// is none. `numParts`: as batchPartsOf says.
   void observe(Value old, int64_t numParts, Observation seen);
@@ -164,6 +166,8 @@ public:
   /// The same, or a failure.
   std::optional<int64_t> roomForResults();
   const Bound *boundOf(Value value) const;
+  /// The name of the node that an operation is of.
+  static std::string nodeOf(mlir::Location location);
   /// Whether it is a constant, and how many of its elements count is known.
   bool isConstant(Value value) const;
   /// `x`, which nobody else has.
@@ -320,6 +324,8 @@ private:
   std::optional<HostTensor> demand(Value value, std::optional<int64_t> fewer,
                                    llvm::DenseMap<Value, HostTensor> &made,
                                    int depth);
+  /// The state that `value` is, in whatever shape.
+  LoadedState *stateOf(Value value);
   /// What else is known of it, or what its values say.
   std::optional<WeightKind> kindOf(const LoadedState &state);
   /// The value of each element when all are the same and this is a constant.

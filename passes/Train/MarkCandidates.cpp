@@ -29,6 +29,7 @@ static bool mayBeTrained(const WeightChoice &choice) {
   case WeightKind::Constant:
   case WeightKind::Statistic:
   case WeightKind::Sines:
+  case WeightKind::InitialState:
     return false;
   case WeightKind::Mask:
   case WeightKind::Progression:

@@ -116,6 +116,7 @@ private:
       case WeightKind::Constant:
       case WeightKind::Statistic:
       case WeightKind::Sines:
+      case WeightKind::InitialState:
         return false;
       case WeightKind::Mask:
       case WeightKind::ZeroRow:
@@ -306,6 +307,8 @@ StringRef reasonAgainst(std::optional<WeightKind> kind) {
     return "progressions";
   case WeightKind::Grid:
     return "grids of coordinates";
+  case WeightKind::InitialState:
+    return "zeros that recurrent layers begin with";
   case WeightKind::Parameter:
   case WeightKind::LayerParameter:
   case WeightKind::Repeated:

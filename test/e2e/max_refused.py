@@ -82,8 +82,13 @@ REFUSED = {
         "n = Shape(row)\nb = Sub(six, n)\ne = Max(b, zeros)\n"
         "a = Concat<axis=0>(zeros, zeros, e, zeros)\ny = Pad(k, a, zero)",
         "input 'pads' (a) decides shapes"),
-    "scatters that replace": (
-        "u = Unsqueeze(row, ones)\ny = ScatterND(x, u, k)", WOULD_COUNT),
+    "scatters by other results": (
+        "q = NonZero(x)\ni, j = Split<num_outputs=2>(q)\nt = Transpose(i)\n"
+        "y = ScatterND(x, t, k)", WOULD_COUNT),
+    "Reshape to another number of pieces": (
+        "n = Shape(row)\nb = Add(n, room)\n"
+        "s = Concat<axis=0>(b, two)\ny = Reshape(k, s)",
+        "the shape says another size"),
     "steps": ("y = Slice(k, zeros, three, zeros, two)", WOULD_COUNT),
     "last of equal ones": ("y = ArgMax<select_last_index=1>(k)", WOULD_COUNT),
     "Concat of dimensions": ("t = Transpose(k)\ny = Concat<axis=0>(t, k)",

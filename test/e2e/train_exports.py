@@ -83,6 +83,37 @@ def inTensor():
             raise Failed(f"{trained(plan)}, not {wanted}")
 
 
+def initialStates():
+    """Zeros that recurrent layers begin with are no parameters, as exporters
+    write them for a batch of known size; other numbers may be."""
+    made = textModel("float[3,4,8] x", "float[1,4,8] y", """
+ones = Constant<value_ints=[0]>()
+start = Unsqueeze(zeros, ones)
+a, b, c = LSTM<hidden_size=8>(x, w, r, , , learnt, start)
+t = Reshape(a, shape)
+d, y = GRU<hidden_size=8>(t, v, u, , , begin)
+""".strip(), "int64[3] shape = {3, 4, 8}")
+    random = np.random.default_rng(0)
+    arrays = {name: random.standard_normal((1, gates * 8, 8), np.float32)
+              for name, gates in (("w", 4), ("r", 4), ("v", 3), ("u", 3))}
+    arrays["learnt"] = random.standard_normal((1, 4, 8), np.float32)
+    arrays["zeros"] = np.zeros((4, 8), np.float32)
+    arrays["begin"] = np.zeros((1, 4, 8), np.float32)
+    for name, array in arrays.items():
+        made.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    with scratch() as folder:
+        path = Path(folder) / "model"
+        onnx.save(made, path.with_suffix(".onnx"))
+        plan, text = compiled(folder, str(path), loss="--loss=mse(y,target)")
+        if trained(plan) != {"w", "r", "v", "u", "learnt"}:
+            raise Failed(f"{trained(plan)}")
+        says(text, "zeros that recurrent layers begin with (zeros, begin)")
+        plan, _ = compiled(folder, str(path), "--quiet", "--trainable=*",
+                           loss="--loss=mse(y,target)")
+        if trained(plan) != set(arrays):
+            raise Failed(f"{trained(plan)}")
+
+
 def rowsOfZeros():
     """Biases of layers train; what may be a buffer is said in a warning, which
     the flags answer."""
@@ -437,6 +468,7 @@ def cases(every):
            "warning: 'final_logits_bias', a row of zeros, is trained as the "
            "bias of a layer, but may be either")
     yield "rows of zeros", rowsOfZeros
+    yield "initial states", initialStates
     yield ("reasons/grid", reasons, "grid", "1 grids of coordinates (table)",
            "1 progressions (slopes)")
     yield ("reasons/norm_on_input", reasons, "norm_on_input",

@@ -26,6 +26,8 @@ enum class WeightKind {
   ZeroRow,
   Progression,
   Grid,
+  /// Zeros with which a recurrent layer begins: one row for each sample.
+  InitialState,
   /// Equal parts along the first dimension, as an exporter makes them of one.
   Repeated,
 };

@@ -35,35 +35,51 @@ static std::optional<Progression> progression(Emitter &b, Value indices,
   return result;
 }
 
-/// Gathers from results of which there may be fewer than there is room for: an
-/// index behind those that there are is an error of the run.
-static Value gatherResults(Node &n, Value x, Value indices) {
-  Bound bound = *n.b.boundOf(x);
-  n.b.dropBounds();
-  Value index = n.b.cast(indices, DType::I64);
+/// Indices along a dimension of `size`, of which the first `count` places are
+/// there (all of them without it), counted from its beginning; those of no
+/// place are `outside`.
+static Value placesOf(Emitter &b, Value indices, int64_t size, Value count,
+                      int64_t outside) {
+  Value index = b.cast(indices, DType::I64);
   if (!index)
     return {};
-  Value zero = n.b.like(index, 0);
-  auto isBelow = [&](Value a, Value b) {
-    return n.b.compare(CompareKind::lt, a, b);
+  auto number = [&](int64_t value) {
+    return b.like(index, static_cast<double>(value));
   };
-  index = n.b.select(isBelow(index, zero), n.b.add(index, bound.count), index);
-  Value size =
-      n.b.like(index, static_cast<double>(Emitter::shapeOf(x)[bound.dim]));
-  index = n.b.select(isBelow(index, zero), size, index);
-  index = n.b.select(isBelow(index, bound.count), index, size);
+  auto isBelow = [&](Value index, Value limit) {
+    return b.compare(CompareKind::lt, index, limit);
+  };
+  Value end = count ? count : number(size);
+  index = b.select(isBelow(index, number(0)), b.add(index, end), index);
+  index = b.select(isBelow(index, number(0)), number(outside), index);
+  return b.select(isBelow(index, end), index, number(outside));
+}
+
+/// Gathers along `axis`, as `make` does it, also from results of which there
+/// may be fewer than there is room for: an index behind those that there are is
+/// an error of the run.
+static Value gatherWith(Node &n, Value x, Value indices, int64_t axis,
+                        llvm::function_ref<Value(Value, Value)> make) {
+  const Bound *bound = n.b.boundOf(x);
+  if (!bound || bound->dim != axis)
+    return make(x, indices);
+  Value count = bound->count;
+  n.b.dropBounds();
+  int64_t size = Emitter::shapeOf(x)[axis];
   // Where there are no results, no index is in range, nor is padding of
   // indices.
-  index = n.b.cleared(index);
-  return n.b.gather(n.b.filled(x, 0), index, bound.dim);
+  Value index =
+      n.b.cleared(placesOf(n.b, indices, size, count, /*outside=*/size));
+  return make(n.b.filled(x, 0.0), index);
 }
 
 static Value gatherAlong(Node &n, Value x, Value indices, int64_t axis) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
-  if (const Bound *bound = n.b.boundOf(x); bound && bound->dim == axis)
-    return gatherResults(n, x, indices);
+  const Bound *bound = n.b.boundOf(x);
+  bool isAmong = bound && bound->dim == axis;
   // Evenly spaced known indices are a slice, which layouts understand.
-  if (auto even = progression(n.b, indices, shape[axis])) {
+  if (auto even =
+          isAmong ? std::nullopt : progression(n.b, indices, shape[axis])) {
     ArrayRef<int64_t> many = Emitter::shapeOf(indices);
     Value y = n.b.sliceDim(x, axis, even->start,
                            Emitter::numElementsOf(indices), even->step);
@@ -72,7 +88,9 @@ static Value gatherAlong(Node &n, Value x, Value indices, int64_t axis) {
     result.insert(result.end(), shape.begin() + axis + 1, shape.end());
     return n.b.reshape(y, result);
   }
-  return n.b.gather(x, indices, axis);
+  return gatherWith(n, x, indices, axis, [&](Value x, Value indices) {
+    return n.b.gather(x, indices, axis);
+  });
 }
 
 static void importGather(Node &n) {
@@ -86,11 +104,14 @@ static void importGather(Node &n) {
 
 static void importGatherElements(Node &n) {
   Value x = n.in(0), indices = n.in(1);
-  if (!x)
+  if (!x || !indices)
     return;
   int64_t axis = n.dim(n.intAttr("axis", 0), Emitter::rankOf(x));
-  if (!n.failed())
-    n.out(n.b.gatherElements(x, indices, axis));
+  if (n.failed())
+    return;
+  n.out(gatherWith(n, x, indices, axis, [&](Value x, Value indices) {
+    return n.b.gatherElements(x, indices, axis);
+  }));
 }
 
 /// Known index vectors [..., k] that visit the leading k dimensions of `shape`
@@ -147,21 +168,67 @@ static ScatterKind scatterKind(Node &n) {
   return name == "none" ? ScatterKind::set : *symbolizeScatterKind(name);
 }
 
-/// Puts updates that change nothing behind those of which data decide how many
-/// there are; of none that replace what is there.
-static void fillUpdates(Node &n, ScatterKind kind, Value &indices,
-                        Value &updates) {
-  const Bound *bound = n.b.boundOf(updates), *other = n.b.boundOf(indices);
-  if (!bound || !other || bound->dim != other->dim ||
-      kind == ScatterKind::set || !n.b.hasCount(indices, bound->count))
-    return;
-  n.b.dropBounds();
-  Value nothing = kind == ScatterKind::add ? n.b.like(updates, 0)
-                  : kind == ScatterKind::mul
-                      ? n.b.like(updates, 1)
-                      : n.b.extremeOf(updates, kind == ScatterKind::max);
-  updates = n.b.filled(updates, nothing);
-  indices = n.b.filled(indices, 0.0);
+/// A scatter of results of which there may be fewer than there is room for, or
+/// among such, along `dim`; `areVectors`: the indices are, and their first
+/// elements go along `dim`. `make` scatters what it is given.
+///
+/// Updates that are none change nothing (add 0 to the first place), or, where
+/// they replace, go to a place more, which is cut off:
+///
+///   x [4], indices [1, 0 | 0], updates [a, b | ?], two of three are there:
+///   x [4 + 1], indices [1, 0, 4] -> [b, a, x2, x3, ?] -> [b, a, x2, x3]
+///
+/// An index of no place is one behind all of them, which ends the run.
+static Value
+scatterResults(Node &n, ScatterKind kind, Value x, Value indices, Value updates,
+               int64_t dim, bool areVectors,
+               llvm::function_ref<Value(Value, Value, Value)> make) {
+  Emitter &b = n.b;
+  const Bound *among = b.boundOf(x), *bound = b.boundOf(updates),
+              *other = b.boundOf(indices);
+  bool isAmong = among && among->dim == dim;
+  int64_t last = Emitter::rankOf(indices) - 1;
+  if (dim >= Emitter::rankOf(x) || last < 0)
+    return make(x, indices, updates);
+  int64_t width = areVectors ? Emitter::shapeOf(indices)[last] : 1;
+  bool isCounted = bound && other && bound->dim == other->dim &&
+                   !(areVectors && bound->dim == last) &&
+                   b.hasCount(indices, bound->count);
+  if ((among && !isAmong) || (!isAmong && !isCounted) ||
+      (!isCounted && (bound || other)) || width == 0)
+    return make(x, indices, updates);
+  b.dropBounds();
+  Value count = isAmong ? among->count : Value();
+  int64_t size = Emitter::shapeOf(x)[dim];
+  bool addsPlace = isCounted && kind == ScatterKind::set;
+  auto toPlaces = [&](Value index) {
+    if (isAmong || addsPlace)
+      index = placesOf(b, index, size, count, size + addsPlace);
+    return b.filled(index, addsPlace ? static_cast<double>(size) : 0.0);
+  };
+  if (width == 1) {
+    indices = toPlaces(indices);
+  } else {
+    indices = b.cast(indices, DType::I64);
+    Value others = b.sliceDim(indices, last, 1, width - 1);
+    indices = b.concat(
+        {toPlaces(b.sliceDim(indices, last, 0, 1)), b.filled(others, 0.0)},
+        last);
+  }
+  x = b.filled(x, 0.0);
+  if (addsPlace) {
+    Shape place(Emitter::shapeOf(x));
+    place[dim] = 1;
+    x = b.concat({x, b.splat(Emitter::typeOf(x), place, 0)}, dim);
+  }
+  Value nothing = kind == ScatterKind::mul   ? b.like(updates, 1)
+                  : kind == ScatterKind::max ? b.extremeOf(updates, true)
+                  : kind == ScatterKind::min ? b.extremeOf(updates, false)
+                                             : b.like(updates, 0);
+  Value y = make(x, indices, b.filled(updates, nothing));
+  if (addsPlace)
+    y = b.sliceDim(y, dim, 0, size);
+  return isAmong ? b.bounded(y, dim, count) : y;
 }
 
 static void importScatterElements(Node &n) {
@@ -172,8 +239,11 @@ static void importScatterElements(Node &n) {
   if (n.failed())
     return;
   ScatterKind kind = scatterKind(n);
-  fillUpdates(n, kind, indices, updates);
-  n.out(n.b.scatterElements(kind, x, indices, updates, axis));
+  auto make = [&](Value x, Value indices, Value updates) {
+    return n.b.scatterElements(kind, x, indices, updates, axis);
+  };
+  n.out(scatterResults(n, kind, x, indices, updates, axis,
+                       /*areVectors=*/false, make));
 }
 
 static void importScatterND(Node &n) {
@@ -185,8 +255,11 @@ static void importScatterND(Node &n) {
   if (kind == ScatterKind::set && visitsAll(n.b, indices, shape) &&
       Emitter::typeOf(updates) == Emitter::typeOf(x))
     return n.out(n.b.reshape(updates, shape));
-  fillUpdates(n, kind, indices, updates);
-  n.out(n.b.scatterND(kind, x, indices, updates));
+  auto make = [&](Value x, Value indices, Value updates) {
+    return n.b.scatterND(kind, x, indices, updates);
+  };
+  n.out(scatterResults(n, kind, x, indices, updates, /*dim=*/0,
+                       /*areVectors=*/true, make));
 }
 
 /// New keys or values written into a cache, each sequence at its own place.

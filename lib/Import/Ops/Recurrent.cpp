@@ -226,6 +226,7 @@ void Recurrent::run(int numStates, Step step) {
                shapeToString(wanted) + "]; ONNX has no projections");
         return;
       }
+      b.noteInitialState(initial);
       if (initial && batchFirst)
         initial = b.transpose(initial, {1, 0, 2});
       state.push_back(initial ? perDirection(initial, d)

@@ -3,6 +3,8 @@
 
 #include "../OpTable.h"
 
+#include <numeric>
+
 using namespace ax;
 using namespace ax::import;
 
@@ -54,30 +56,34 @@ static void refuseSize(Node &n) {
                 "another size");
 }
 
-/// Results whose elements are in one line then: as many times as many.
-static Value flattenResults(Node &n, Value x) {
+/// How many places of dimension `at` of `target` a result of `x` has there, if
+/// each is cut into several: [n, 2, 3] as [n * 2, 3].
+static std::optional<int64_t>
+placesOfEach(Node &n, Value x, ArrayRef<int64_t> target, size_t at) {
   const Bound *bound = n.b.boundOf(x);
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
-  Value count = bound->count;
-  int64_t each = 1;
-  for (int64_t size : shape.drop_front(bound->dim + 1))
-    each *= size;
-  n.b.dropBounds();
-  Value line = n.b.reshape(n.b.filled(x, 0.0), {Emitter::numElementsOf(x)});
-  // Where it is the same number, it is seen to be.
-  if (each > 1)
-    count = n.b.mul(count, static_cast<double>(each));
-  return n.b.bounded(line, 0, count);
+  if (!bound || llvm::is_contained(shape, 0))
+    return std::nullopt;
+  auto product = [](ArrayRef<int64_t> sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                           std::multiplies<>());
+  };
+  int64_t each = product(shape.drop_front(bound->dim + 1)),
+          behind = product(target.drop_front(at + 1));
+  bool isSplit =
+      behind > 0 && each % behind == 0 && each > behind &&
+      product(shape.take_front(bound->dim)) == product(target.take_front(at));
+  return isSplit ? std::optional(each / behind) : std::nullopt;
 }
 
-/// Whether what is in front of its results' dimension, and behind it, is such
-/// that they lie one behind another.
-static bool isLineOfResults(Node &n, Value x) {
-  const Bound *bound = n.b.boundOf(x);
-  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
-  return bound && shape.size() > 1 && !llvm::is_contained(shape, 0) &&
-         llvm::all_of(shape.take_front(bound->dim),
-                      [](int64_t size) { return size == 1; });
+/// Results of which each is `many` in dimension `at` of `target` then.
+static Value splitResults(Node &n, Value x, ArrayRef<int64_t> target, size_t at,
+                          int64_t many) {
+  Value count = n.b.boundOf(x)->count;
+  n.b.dropBounds();
+  Value y = n.b.reshape(n.b.filled(x, 0.0), target);
+  return n.b.bounded(y, static_cast<int64_t>(at),
+                     n.b.mul(count, static_cast<double>(many)));
 }
 
 static void importReshape(Node &n) {
@@ -129,9 +135,12 @@ static void importReshape(Node &n) {
     }
     (*target)[*open] = count / known;
   }
-  if (open && target->size() == 1 && isLineOfResults(n, x))
-    return n.out(flattenResults(n, x));
-  Value y = n.b.reshape(x, *target);
+  std::optional<size_t> at = open ? open : counted;
+  std::optional<int64_t> many;
+  if (at)
+    many = placesOfEach(n, x, *target, *at);
+  Value y =
+      many ? splitResults(n, x, *target, *at, *many) : n.b.reshape(x, *target);
   if (!y)
     return;
   // Room for results is no number of theirs: where they come to lie, the shape
@@ -141,7 +150,7 @@ static void importReshape(Node &n) {
     dim = static_cast<size_t>(bound->dim);
   bool isOpen = dim && (counted == dim || asWritten[*dim] <= 0);
   // Of another number, what is left open would be another size.
-  bool isOther = counted && open && !n.b.hasCount(y, number);
+  bool isOther = counted && (open || many) && !n.b.hasCount(y, number);
   if ((dim && !isOpen) || (counted && counted != dim) || isOther)
     return refuseSize(n);
   n.out(y);
@@ -160,6 +169,9 @@ static void importFlatten(Node &n) {
   int64_t rows = 1, columns = 1;
   for (int64_t i = 0; i < rank; ++i)
     (i < axis ? rows : columns) *= shape[i];
+  for (size_t at : {0, 1})
+    if (std::optional<int64_t> many = placesOfEach(n, x, {rows, columns}, at))
+      return n.out(splitResults(n, x, {rows, columns}, at, *many));
   n.out(n.b.reshape(x, {rows, columns}));
 }
 
