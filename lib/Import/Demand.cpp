@@ -9,6 +9,7 @@
 #include "Emitter.h"
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/IndexRange.h"
 #include "ax/Dialect/Random.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -17,6 +18,24 @@
 
 using namespace ax;
 using namespace ax::import;
+
+/// What data give between equal bounds, as of Min(Max(x, 10), 10).
+static std::optional<HostTensor> betweenEqualBounds(mlir::Operation *op) {
+  auto limit = mlir::dyn_cast<BinaryOp>(op);
+  if (!limit ||
+      !llvm::is_contained({BinaryKind::min, BinaryKind::max}, limit.getKind()))
+    return std::nullopt;
+  constexpr int64_t maxSizes = 1024;
+  IndexRange range = findRange(limit.getResult());
+  if (range.low != range.high ||
+      Emitter::numElementsOf(limit.getResult()) > maxSizes)
+    return std::nullopt;
+  HostTensor sizes(Emitter::typeOf(limit.getResult()),
+                   Shape(Emitter::shapeOf(limit.getResult())));
+  for (int64_t i = 0; i < sizes.numElements(); ++i)
+    sizes.setInt(i, range.low);
+  return sizes;
+}
 
 std::optional<HostTensor>
 Emitter::demand(Value value, std::optional<int64_t> fewer,
@@ -47,7 +66,7 @@ Emitter::demand(Value value, std::optional<int64_t> fewer,
   for (Value operand : op->getOperands()) {
     std::optional<HostTensor> known = demand(operand, fewer, made, depth + 1);
     if (!known)
-      return std::nullopt;
+      return betweenEqualBounds(op);
     operands.push_back(std::move(*known));
   }
   std::optional<std::vector<HostTensor>> results = interpret(op, operands);

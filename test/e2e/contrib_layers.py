@@ -21,6 +21,15 @@ def activations():
             yield Case("QuickGelu", x, alpha=alpha)
 
 
+def constants():
+    for start, limit, delta in ((2, 7, None), (2.0, 7.5, 0.5), (9, -2, -3)):
+        numbers = [x if x is None else np.array(x, np.array(start).dtype)
+                   for x in (start, limit, delta)]
+        if delta is None:
+            numbers.pop()
+        yield Case("Range", *numbers, known=range(3))
+
+
 def products():
     a, b, c = random((2, 3, 4, 5)), random((2, 3, 5, 6)), random((5, 6))
     yield Case("FusedMatMul", a, b, alpha=0.25)
@@ -135,7 +144,8 @@ def ofGpus():
             raise Failed(f"{case.name}: {found}")
 
 
-GROUPS = activations, products, gemms, convolutions, norms, embeddings
+GROUPS = (activations, constants, products, gemms, convolutions, norms,
+          embeddings)
 
 
 def cases(every):

@@ -94,6 +94,8 @@ ACCEPTED = {
     "GatherND": "t = Transpose(p)\ny = GatherND(x, t)",
     "GatherND of results": "i = Unsqueeze(zeros, ones)\ny = GatherND(k, i)\n"
                            "w = CastLike(col, k)",
+    "Pad": "b = Constant<value_ints=[1,0,2,1]>()\ny = Pad(k, b, half1)\n"
+        "b2 = Constant<value_ints=[1,0]>()\nw = Pad(row, b2, one)",
     "GatherElements": "i = Constant<value_ints=[-1,0,1,-2]>()\n"
         "i2 = Unsqueeze(i, zeros)\ny = GatherElements<axis=0>(k, i2)\n"
         "n = Shape(k)\nj = ConstantOfShape(n)\nl = Cast<to=7>(j)\n"
@@ -144,6 +146,7 @@ INITIALIZERS = (
     "float zero = {0}, int64[1] ones = {1}, int64 first = {0}, int64 one = {1},"
     " int64[1] two = {2}, int64[1] three = {3}, int64[1] minus = {-1},"
     " int64[2] both = {0, 1}, int64[1] many = {5}, float[1] half = {0.5},"
+    " float half1 = {0.5},"
     " int64[1] room = {20}, int64[1] six = {6}, float unit = {1},"
     " float[6,1] keep = {0, 1, 1, 1, 1, 1}")
 
@@ -391,6 +394,11 @@ KNOWN = {
               "o = Cast<to=1>(j)\nu = ReduceSum(o)\ny = Mul(k, u)",
     "Unique of a constant": "c = Constant<value_floats=[1.0,1.0,2.0]>()\n"
               "u = Unique(c)\nr = ReduceMax(x)\ny = Mul(u, r)",
+    # A number of x, but between bounds that are one.
+    "equal bounds": "i = Cast<to=7>(x)\nm = ReduceMax<keepdims=0>(i)\n"
+                    "seven = Constant<value_int=7>()\nl = Max(m, seven)\n"
+                    "e = Min(l, seven)\ns = Unsqueeze(e, zero)\n"
+                    "c = ConstantOfShape(s)\nr = ReduceMax(x)\ny = Add(c, r)",
     "Compress": "b = Cast<to=9>(w)\nr = ReduceMax<keepdims=0>(w, one1)\n"
                 "d = Greater(r, three)\ny = Compress<axis=0>(x, d)",
 }

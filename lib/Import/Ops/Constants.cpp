@@ -103,8 +103,12 @@ static void importConstantOfShape(Node &n) {
 
 static void importRange(Node &n) {
   Value first = n.in(0);
-  std::optional<HostTensor> start = n.known(0, "start"),
-                            delta = n.known(2, "delta");
+  std::optional<HostTensor> start = n.known(0, "start"), delta;
+  // onnxruntime's own does without.
+  if (first && !n.has(2))
+    delta = n.b.knownValue(n.b.like(first, 1));
+  else
+    delta = n.known(2, "delta");
   if (!start || !delta)
     return;
   // As many as there are results: 0, 1, ...
@@ -216,4 +220,14 @@ static const OpEntry entries[] = {
     {"Range", importRange},
 };
 
-void ax::import::addConstants(OpTable &table) { table.add(entries); }
+static const OpEntry contribEntries[] = {
+    {"Range",
+     importRange,
+     1,
+     {"start:T=double|float|int16|int32|int64 limit:T delta?:T", "Y:T"}},
+};
+
+void ax::import::addConstants(OpTable &table) {
+  table.add(entries);
+  table.add(contribEntries, contribDomain);
+}

@@ -262,7 +262,17 @@ static void importPad(Node &n) {
   Value value;
   if (mode == PadMode::constant)
     value = padNumber(n, x);
-  n.out(n.b.pad(n.b.slice(x, starts, sizes), low, high, mode, value));
+  x = n.b.slice(x, starts, sizes);
+  const Bound *bound = n.b.boundOf(x);
+  int64_t added = bound ? low[bound->dim] + high[bound->dim] : 0;
+  if (added == 0 || mode != PadMode::constant)
+    return n.out(n.b.pad(x, low, high, mode, value));
+  // Behind those in front and the results there is nothing but this value.
+  Bound results = *bound;
+  n.b.dropBounds();
+  Value y = n.b.pad(n.b.filled(x, value), low, high, mode, value);
+  n.out(n.b.bounded(y, results.dim,
+                    n.b.add(results.count, static_cast<double>(added))));
 }
 
 static void importTile(Node &n) {
