@@ -54,15 +54,17 @@ bool wantsFewPlaces(const MatmulDesc &desc) {
 
 /// Whether our own kernels multiply faster. With one 512-bit multiplier (AMD)
 /// oneDNN reaches 97 % of its peak and ours 96 %; with two (Intel) fetching
-/// weights ahead counts, where the product is not limited by memory anyway.
+/// weights ahead counts. Of a few rows reading the weights is all the work, and
+/// ours do it at the memory's speed, oneDNN at half of it.
 /// With none oneDNN 2.6 packs the weights in each call, and with some shapes
 /// does GELU one number at a time; for few rows what it does besides
 /// multiplying counts. Ours are slower where tiles are mostly begun and ended,
 /// or packed. `isConstant`: b is known, and packed once and for all.
 bool prefersPackedMatmul(const MatmulDesc &desc, bool isConstant) {
+  constexpr int64_t fewRows = 8;
   int64_t rows = rowsOf(desc);
   if (hasWideVectors())
-    return isConstant && isIntel() && rows >= 8;
+    return isConstant && (isIntel() || rows <= fewRows);
   int64_t columns = desc.c.sizes.back(), depth = desc.a.sizes.back();
   if (!isConstant)
     return rows >= 32 && depth >= 256 && wantsFewPlaces(desc);
