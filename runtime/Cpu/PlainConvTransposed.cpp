@@ -27,18 +27,6 @@ constexpr int64_t blockPlaces = 32;
 /// Sums that stay in a cache.
 constexpr int64_t slabElements = 1 << 14;
 
-/// c = a b, dense; n is a multiple of their panelUnit.
-template <typename S>
-void multiplyWide(const S *a, const S *b, S *c, int64_t rows, int64_t k,
-                  int64_t n) {
-  if constexpr (std::is_same_v<S, float>)
-    vectorKernels().multiplyPanelF32(a, k, b, n, c, n, rows, k, n);
-  else if constexpr (std::is_same_v<S, double>)
-    vectorKernels().multiplyPanelF64(a, k, b, n, c, n, rows, k, n);
-  else
-    multiply(a, b, n, c, rows, k, n);
-}
-
 template <typename T>
 void addTo(T *__restrict to, const T *__restrict from, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
@@ -56,8 +44,8 @@ public:
       : desc(std::move(descIn)), window(desc), dims(desc.strides.size()) {
     inChannels = desc.x.sizes[1] / desc.groups;
     outChannels = desc.y.sizes[1] / desc.groups;
-    columns = llvm::alignTo(window.kernelPlaces * outChannels,
-                            vectorKernels().panelUnit);
+    columns =
+        llvm::alignTo(window.kernelPlaces * outChannels, wholeVectors<S>());
     for (size_t d = 1; d < dims; ++d) {
       xRowPlaces *= desc.x.sizes[d + 2];
       yRowPlaces *= desc.y.sizes[d + 2];

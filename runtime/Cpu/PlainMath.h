@@ -42,6 +42,27 @@ void multiply(const S *a, const S *b, int64_t bStride, S *c, int64_t rows,
     kernels.multiplyI64(a, b, bStride, c, rows, k, n);
 }
 
+/// c = a b, dense; n is a multiple of `wholeVectors<S>()`.
+template <typename S>
+void multiplyWide(const S *a, const S *b, S *c, int64_t rows, int64_t k,
+                  int64_t n) {
+  if constexpr (std::is_same_v<S, float>)
+    vectorKernels().multiplyPanelF32(a, k, b, n, c, n, rows, k, n);
+  else if constexpr (std::is_same_v<S, double>)
+    vectorKernels().multiplyPanelF64(a, k, b, n, c, n, rows, k, n);
+  else
+    multiply(a, b, n, c, rows, k, n);
+}
+
+/// Elements of the columns that `multiplyWide` makes at a time.
+template <typename S>
+int64_t wholeVectors() {
+  if constexpr (std::is_floating_point_v<S>)
+    return vectorKernels().panelUnit * static_cast<int64_t>(sizeof(float)) /
+           static_cast<int64_t>(sizeof(S));
+  return 1;
+}
+
 template <typename S>
 S applyActivation(Activation activation, S x) {
   if constexpr (std::is_integral_v<S>) {

@@ -10,12 +10,17 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
+
 namespace ax::rt {
 
 namespace {
 
 /// Rows that one thread makes at a time.
-constexpr int64_t blockRows = 16;
+constexpr int64_t blockRows = 24;
+
+/// Fewer columns are not worth a vector, most of which would be zeros.
+constexpr int64_t fewColumns = 4;
 
 /// A product of A and B; R is the type of the bias, the residual and the
 /// result.
@@ -27,11 +32,12 @@ public:
   explicit PlainMatmul(MatmulDesc descIn)
       : desc(std::move(descIn)), rank(desc.c.sizes.size()),
         m(desc.c.sizes[rank - 2]), n(desc.c.sizes[rank - 1]),
-        k(desc.a.sizes[rank - 1]) {
+        k(desc.a.sizes[rank - 1]),
+        width(n < fewColumns ? n : llvm::alignTo(n, wholeVectors<S>())) {
     // b of one batch, then for every thread rows of a and of c.
-    threadElements = blockRows * (k + n);
+    threadElements = blockRows * (k + width);
     workspaceBytes = static_cast<int64_t>(sizeof(S)) *
-                     (k * n + threadElements * getNumThreads());
+                     (k * width + threadElements * getNumThreads());
     threads = getNumThreads();
   }
 
@@ -50,10 +56,15 @@ public:
     if (desc.form == ActivationForm::ValueAndInput)
       places.input = static_cast<R *>(arguments[next]);
     int64_t batches = 1;
-    for (size_t d = 0; d + 2 < rank; ++d)
+    bool isOneMatrix = true;
+    for (size_t d = 0; d + 2 < rank; ++d) {
       batches *= desc.c.sizes[d];
-    for (int64_t batch = 0; batch < batches; ++batch)
-      runBatch(ofBatch(places, batch), static_cast<S *>(workspace));
+      isOneMatrix &= desc.b.sizes[d] == 1;
+    }
+    // Rows of all batches meet the one b.
+    int64_t together = isOneMatrix ? batches : 1;
+    for (int64_t batch = 0; batch < batches; batch += together)
+      runBatches(batch, together, places, static_cast<S *>(workspace));
     return llvm::Error::success();
   }
 
@@ -92,30 +103,77 @@ private:
     return i * view.strides[rank - 2] + j * view.strides[rank - 1];
   }
 
-  void runBatch(const Places &places, S *workspace) {
+  void runBatches(int64_t first, int64_t count, const Places &places,
+                  S *workspace) {
+    const B *b = places.b + offset(desc.b, first);
     parallelFor(k, 64, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
+      for (int64_t i = begin; i < end; ++i) {
+        S *row = workspace + i * width;
         for (int64_t j = 0; j < n; ++j)
-          workspace[i * n + j] = widen<S>(places.b[place(desc.b, i, j)]);
+          row[j] = widen<S>(b[place(desc.b, i, j)]);
+        std::fill(row + n, row + width, S(0));
+      }
     });
-    parallelUnits(llvm::divideCeil(m, blockRows), threads,
+    int64_t rows = count * m;
+    parallelUnits(llvm::divideCeil(rows, blockRows), threads,
                   [&](int64_t block, int64_t part) {
-                    runRows(block * blockRows, places, workspace,
-                            workspace + k * n + part * threadElements);
+                    int64_t row = block * blockRows;
+                    runRows(first * m + row, std::min(blockRows, rows - row),
+                            places, workspace,
+                            workspace + k * width + part * threadElements);
                   });
   }
 
-  void runRows(int64_t first, const Places &places, const S *b, S *scratch) {
-    int64_t rows = std::min(blockRows, m - first);
+  /// Calls fn(r, row, places) for `count` rows from number `first` of all
+  /// batches on: r from 0, its row in the batch, and where that batch is.
+  template <typename Fn>
+  void forEachRow(int64_t first, int64_t count, const Places &places, Fn fn) {
+    int64_t batch = first / m, row = first % m;
+    for (int64_t r = 0; r < count; row = 0, ++batch) {
+      Places here = ofBatch(places, batch);
+      for (; r < count && row < m; ++r, ++row)
+        fn(r, row, here);
+    }
+  }
+
+  void runRows(int64_t first, int64_t rows, const Places &places, const S *b,
+               S *scratch) {
     S *wide = scratch, *sums = scratch + blockRows * k;
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t i = 0; i < k; ++i)
-        wide[r * k + i] = widen<S>(places.a[place(desc.a, first + r, i)]);
-    multiply(wide, b, n, sums, rows, k, n);
-    for (int64_t r = 0; r < rows; ++r)
+    forEachRow(first, rows, places,
+               [&](int64_t r, int64_t row, const Places &here) {
+                 const A *from = here.a + place(desc.a, row, 0);
+                 int64_t step = desc.a.strides[rank - 1];
+                 for (int64_t i = 0; i < k; ++i)
+                   wide[r * k + i] = widen<S>(from[i * step]);
+               });
+    if (n < fewColumns)
+      multiply(wide, b, width, sums, rows, k, width);
+    else
+      multiplyWide(wide, b, sums, rows, k, width);
+    forEachRow(first, rows, places,
+               [&](int64_t r, int64_t row, const Places &here) {
+                 finishRow(sums + r * width, row, here);
+               });
+  }
+
+  /// Most have nothing but a residual, which is added in vectors.
+  void finishRow(const S *sums, int64_t row, const Places &places) {
+    R *c = places.c + place(desc.c, row, 0);
+    int64_t step = desc.c.strides[rank - 1];
+    bool isPlain = !places.bias && !places.input &&
+                   desc.activation == Activation::None && step == 1;
+    if (!isPlain) {
       for (int64_t j = 0; j < n; ++j)
-        places.c[place(desc.c, first + r, j)] =
-            narrow<R>(finish(sums[r * n + j], first + r, j, places));
+        c[j * step] = narrow<R>(finish(sums[j], row, j, places));
+    } else if (!places.residual) {
+      for (int64_t j = 0; j < n; ++j)
+        c[j] = narrow<R>(sums[j]);
+    } else {
+      const R *residual = places.residual + place(desc.residual, row, 0);
+      int64_t apart = desc.residual.strides[rank - 1];
+      for (int64_t j = 0; j < n; ++j)
+        c[j] = narrow<R>(sums[j] + widen<S>(residual[j * apart]));
+    }
   }
 
   /// What becomes of a sum of products.
@@ -138,6 +196,8 @@ private:
   MatmulDesc desc;
   size_t rank;
   int64_t m, n, k;
+  /// Columns of b and of the sums in the workspace.
+  int64_t width;
   int64_t threadElements = 0;
   int64_t threads = 1;
 };

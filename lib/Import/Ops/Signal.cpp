@@ -26,7 +26,7 @@ struct Complex {
 } // namespace
 
 /// Beyond this a product costs more than two smaller ones.
-static constexpr int64_t fewPoints = 32;
+static constexpr int64_t fewPoints = 64;
 static constexpr int64_t maxPrime = 1 << 11;
 static constexpr int64_t maxPoints = 1 << 24;
 
@@ -61,12 +61,20 @@ static Complex both(const Complex &x, Fn move) {
   return {move(x.real), x.imaginary ? move(x.imaginary) : Value()};
 }
 
-/// The largest divisor that is not above the square root.
+/// The divisor with which as few products as may be, of nearly as many points
+/// each, make up the transform (16384 = 32 * 32 * 16); 1 of a prime.
 static int64_t divisorOf(int64_t length) {
-  auto divisor = static_cast<int64_t>(std::sqrt(static_cast<double>(length)));
-  while (length % divisor)
-    --divisor;
-  return divisor;
+  double digits = std::log(static_cast<double>(length));
+  double products = std::ceil(digits / std::log(fewPoints) - 1e-9);
+  auto distance = [&](int64_t divisor) {
+    return std::abs(std::log(static_cast<double>(divisor)) - digits / products);
+  };
+  int64_t best = 1;
+  for (int64_t i = 2; i * i <= length; ++i)
+    for (int64_t divisor : {i, length / i})
+      if (length % i == 0 && (best == 1 || distance(divisor) < distance(best)))
+        best = divisor;
+  return best;
 }
 
 static int64_t largestPrime(int64_t length) {
