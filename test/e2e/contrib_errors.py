@@ -60,6 +60,18 @@ def norms():
            MALFORMED)
 
 
+def positions():
+    bias, table = "RelativePositionBias", random((8, 2))
+    five, long = np.array(5), np.array(1 << 16)
+    known = {"known": [1, 2], "max_distance": 20}
+    yield (Case(bias, random((8,)), five, five, **known),
+           "'bias_table' of [8] is no table of buckets", MALFORMED)
+    yield (Case(bias, table, five, five, known=[1, 2], max_distance=4),
+           "'max_distance' is 4 for 8 buckets", MALFORMED)
+    yield (Case(bias, table, five, long, **known),
+           "a bias for 5 queries and 65536 keys", UNSUPPORTED)
+
+
 def attention():
     x, w, bias = random((2, 5, 12)), random((12, 24)), random((24,))
     yield (Case("Attention", x[0].copy(), w, num_heads=2),
@@ -248,7 +260,7 @@ def quantized():
 
 
 def cases(every):
-    for group in (layers, norms, attention, separate, rotary, grouped, bits,
+    for group in (layers, norms, positions, attention, separate, rotary, grouped, bits,
                   quantized):
         for case, message, code in group():
             yield (f"{group.__name__}: {message}", refuse, case, message, code)

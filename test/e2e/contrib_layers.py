@@ -92,6 +92,9 @@ def norms():
     for skip in (3, 8), (1, 3, 8):
         yield Case("SkipLayerNormalization", x, random(skip), gamma,
                    epsilon=1e-5)
+    # A step of a decoder.
+    yield Case("SkipLayerNormalization", random((2, 1, 8)), random((1, 1, 8)),
+               gamma, epsilon=1e-5)
 
 
 def own_domain():
@@ -127,18 +130,43 @@ def embeddings():
                    mask_index_type=0, epsilon=1e-5)
 
 
+def relativeBias(table, queries, keys, most, isBidirectional):
+    """T5's, as PyTorch's transformers compute it."""
+    away = np.arange(keys)[None] - np.arange(queries)[:, None]
+    buckets, first = len(table), 0
+    if isBidirectional:
+        buckets //= 2
+        first = (away > 0) * buckets
+        away = np.abs(away)
+    else:
+        away = np.maximum(-away, 0)
+    near = buckets // 2
+    part = np.log(np.maximum(away, 1).astype(np.float32) / near)
+    far = near + (part / np.float32(np.log(most / near)) * (buckets - near)
+                  ).astype(np.int64)
+    chosen = first + np.where(away < near, away, np.minimum(far, buckets - 1))
+    return table[chosen].transpose(2, 0, 1)[None]
+
+
 def ofGpus():
     """Those that onnxruntime has on GPUs only, by their definitions."""
     x, skip, w = random((2, 3, 8)), random((2, 3, 8), seed=1), random((8, 4))
     bias, columns = random((8,)), random((4,), seed=2)
     made = [Case("BiasAdd", x, bias, skip), Case("GemmFastGelu", x, w, columns),
             Case("GemmFastGelu", x, w, None, known=[1])]
+    table = random((32, 3))
+    lengths = [(70, 70, 128, 1), (60, 60, 20, 0), (1, 9, 20, 0)]
+    for queries, keys, most, isBidirectional in lengths:
+        made.append(Case("RelativePositionBias", table, np.array(queries),
+                         np.array(keys), known=[0, 1, 2], max_distance=most,
+                         is_bidirectional=isBidirectional))
     got = ours(model_of(made), {name: value for n, case in enumerate(made)
                                 for name, value in case.feeds(f"n{n}_").items()})
 
     def gelu(y):
         return y / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y ** 3)))
-    wanted = x + bias + skip, gelu(x @ w + columns), gelu(x @ w)
+    wanted = [x + bias + skip, gelu(x @ w + columns), gelu(x @ w)]
+    wanted += [relativeBias(table, *each) for each in lengths]
     for n, (case, want) in enumerate(zip(made, wanted)):
         if found := difference(got[f"n{n}_o0"], want.astype(np.float32), 2e-5, 0):
             raise Failed(f"{case.name}: {found}")

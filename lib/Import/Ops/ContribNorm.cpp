@@ -20,18 +20,20 @@ static bool isVector(Node &n, Value x, Value like, llvm::StringRef name) {
   return false;
 }
 
-/// Whether `skip` is as `x` or lacks its first dimensions, or has them as 1.
+/// Whether `skip` is as `x` or lacks all but its last two dimensions, or has
+/// them as 1.
 static bool isSkip(Node &n, Value skip, Value x) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(skip), of = Emitter::shapeOf(x);
-  while (!shape.empty() && shape.size() > 1 && shape.front() == 1)
-    shape = shape.drop_front();
-  if (Emitter::rankOf(skip) <= Emitter::rankOf(x) && shape.size() >= 2 &&
-      of.size() >= shape.size() && of.take_back(shape.size()) == shape)
+  bool isOfRows =
+      shape.size() >= 2 && shape.size() <= of.size() &&
+      shape.take_back(2) == of.take_back(2) &&
+      llvm::all_of(shape.drop_back(2), [](int64_t size) { return size == 1; });
+  if (isOfRows || shape == of)
     return true;
-  if (Emitter::shapeOf(skip) == of)
-    return true;
-  n.fail("'skip' of [" + shapeToString(Emitter::shapeOf(skip)) +
-         "] does not go with 'input' of [" + shapeToString(of) + "]");
+  n.fail("'skip' of [" + shapeToString(shape) +
+         "] does not go with 'input' "
+         "of [" +
+         shapeToString(of) + "]");
   return false;
 }
 
