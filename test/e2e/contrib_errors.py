@@ -72,6 +72,59 @@ def positions():
            "a bias for 5 queries and 65536 keys", UNSUPPORTED)
 
 
+def experts():
+    x, router = random((3, 8)), random((3, 2))
+    w1, b1 = random((2, 8, 8)), random((2, 8))
+    w2, b2 = random((2, 8, 4)), random((2, 8))
+    most = {"activation_type": "swiglu", "swiglu_fusion": 1}
+
+    def moe(*inputs, **more):
+        return Case("MoE", *inputs, **{**most, **more})
+    for name in "use_sparse_mixer", "swiglu_limit_after_activation":
+        yield (moe(x, router, w1, b1, w2, b2, **{name: 1}),
+               f"attribute '{name}' is 1", UNSUPPORTED)
+    yield (moe(random((8,)), router, w1, b1, w2, b2),
+           "'input' must have two or three dimensions, 'router_probs' two and "
+           "'fc1_experts_weights' three", MALFORMED)
+    yield (moe(x, random((3, 5)), w1, b1, w2, b2),
+           "'router_probs' of [3x5] for 3 tokens and 2 experts", MALFORMED)
+    yield (moe(x, router, w1, b1, w2, b2, k=3),
+           "attribute 'k' is 3 of 2 experts", MALFORMED)
+    yield (moe(x, router, random((2, 7, 8)), None, w2, b2),
+           "'fc1_experts_weights' has 7 rows, of which half are gates",
+           MALFORMED)
+    yield (moe(x, router, w1, b1, w2, b2, swiglu_fusion=0),
+           "'swiglu' without 'fc3_experts_weights'", UNSUPPORTED)
+    yield (moe(x, router, w1, b1, w2, b2, random((2, 4, 8))),
+           "input 'fc3_experts_weights' is for 'swiglu' that is not fused",
+           UNSUPPORTED)
+    yield (moe(x, router, w1, random((2, 5)), w2, b2),
+           "'fc1_experts_bias' of [2x5] is not [2x8]", MALFORMED)
+    yield (moe(x, router, w1, b1, random((2, 8, 5)), b2),
+           "'fc2_experts_weights' of [2x8x5] is not [2x8x4]", MALFORMED)
+
+    q1, q2 = random((2, 8, 4), np.uint8, 0, 9), random((2, 8, 2), np.uint8, 0, 9)
+
+    def qmoe(*inputs, **more):
+        return Case("QMoE", *inputs, **{**most, **more})
+    yield (qmoe(x, router, q1, b1, b1, q2, b2, b2, quant_type="fp8"),
+           "attribute 'quant_type' is 'fp8'", UNSUPPORTED)
+    yield (qmoe(x, router, q1, b1, b1, q2, b2, b2, weights_prepacked=1),
+           "attribute 'weights_prepacked' is 1", UNSUPPORTED)
+    yield (qmoe(x, router, q1, b1, b1, q2, b2, b2, expert_weight_bits=3),
+           "weights of 3 bits, not 2, 4 or 8", UNSUPPORTED)
+    yield (qmoe(x, router, q1, b1, b1, q2, b2, b2, block_size=3),
+           "attribute 'block_size' is 3 for rows of 8", MALFORMED)
+    yield (qmoe(x, router, q1, random((2, 4)), b1, q2, b2, b2),
+           "'fc1_scales' of [2x4] is not [2x8]", MALFORMED)
+    yield (qmoe(x, router, q1, b1, b1, q2, b2, b2, None, None, None,
+                random((2, 5), np.uint8, 0, 9)),
+           "'fc1_zero_points' of [2x5] is not [2x4]", MALFORMED)
+    yield (qmoe(x, router, q1, b1, b1, q2, b2, b2, *[None] * 6,
+                random((3, 3))),
+           "'router_weights' of [3x3] is not [3x2]", MALFORMED)
+
+
 def attention():
     x, w, bias = random((2, 5, 12)), random((12, 24)), random((24,))
     yield (Case("Attention", x[0].copy(), w, num_heads=2),
@@ -260,7 +313,7 @@ def quantized():
 
 
 def cases(every):
-    for group in (layers, norms, positions, attention, separate, rotary, grouped, bits,
-                  quantized):
+    for group in (layers, norms, positions, experts, attention, separate,
+                  rotary, grouped, bits, quantized):
         for case, message, code in group():
             yield (f"{group.__name__}: {message}", refuse, case, message, code)
