@@ -5,7 +5,8 @@
 // prefers make of it. All experts are products with a batch of matrices, which
 // may be split by experts or by features, and those that a token did not choose
 // get the weight 0. Where the chosen ones are few in all, as in a decoder's
-// step, they are looked up instead, so that no others are read.
+// step, each is looked up instead, so that no others are read: one row times a
+// matrix, of a few bits as it is read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,12 +39,14 @@ private:
   bool checkInput(int input, llvm::StringRef what, ArrayRef<int64_t> shape);
   bool checkLayer(const ExpertLayer &layer);
   bool route();
-  Value ofChosen(Value all);
+  Value ofExpert(int input);
   Value weightsOf(const ExpertLayer &layer);
   Value zerosOf(const ExpertLayer &layer, int64_t blocks);
   Value apply(const ExpertLayer &layer, Value x);
-  Value activate(Value y);
+  Value activate(Value y, Value x);
   Value gated(Value gate, Value linear);
+  Value byAll();
+  Value byChosen();
   int64_t blocksOf(const ExpertLayer &layer) const {
     return block ? layer.columns / block : 1;
   }
@@ -57,10 +60,10 @@ private:
           block = n.intAttr("block_size", 0);
   int64_t tokens = 0, experts = 0, width = 0, inner = 0;
   ExpertLayer first{"fc1"}, second{"fc2"}, third{"fc3"};
-  /// Whether the chosen ones are looked up.
-  bool looksUp = false;
   /// [tokens, k]: which ones, and their parts.
   Value chosen, parts;
+  /// The number of the one that is looked up; null: all are taken.
+  Value expert;
 };
 
 } // namespace
@@ -204,21 +207,20 @@ bool Experts::route() {
   }
   if (n.intAttr("normalize_routing_weights", 0) || (isQuantised && !isGiven))
     parts = b.div(parts, b.reduce(ReduceOpKind::sum, parts, {1}, true));
-  // Gradients of looked up matrices would be as large as all of them.
-  looksUp = !b.isTraining() && tokens * k * 2 <= experts;
   return parts && chosen;
 }
 
-/// All experts', [experts, ..], or [tokens, k, ..].
-Value Experts::ofChosen(Value all) {
-  return looksUp ? b.gather(all, chosen, 0) : all;
+/// An input of all experts, or without its first dimension.
+Value Experts::ofExpert(int input) {
+  Value all = n.in(input);
+  return expert ? b.gather(all, expert, 0) : all;
 }
 
 Value Experts::zerosOf(const ExpertLayer &layer, int64_t blocks) {
   if (!n.has(layer.zeros))
     return b.scalar(DType::F32,
                     static_cast<double>(int64_t(1) << (layer.bits - 1)));
-  Value zeros = unpackBits(b, ofChosen(n.in(layer.zeros)), layer.bits,
+  Value zeros = unpackBits(b, ofExpert(layer.zeros), layer.bits,
                            block ? blocks : layer.rows);
   if (!zeros)
     return {};
@@ -229,12 +231,12 @@ Value Experts::zerosOf(const ExpertLayer &layer, int64_t blocks) {
 
 /// [.., rows, columns] of the input's type.
 Value Experts::weightsOf(const ExpertLayer &layer) {
-  Value given = ofChosen(n.in(layer.weights));
+  Value given = ofExpert(layer.weights);
   if (!isQuantised || !given)
     return given;
   int64_t blocks = blocksOf(layer), columns = layer.columns / blocks;
   Value numbers = unpackBits(b, given, layer.bits, layer.columns);
-  Value scales = ofChosen(n.in(layer.scales));
+  Value scales = ofExpert(layer.scales);
   if (!numbers || !scales)
     return {};
   Shape all(Emitter::shapeOf(numbers)), grid(all), ofScales(all);
@@ -247,25 +249,23 @@ Value Experts::weightsOf(const ExpertLayer &layer) {
   return b.cast(b.reshape(y, all), Emitter::typeOf(x));
 }
 
-/// x [tokens, columns], or [tokens, experts, columns], by all experts as
-/// [experts, tokens, rows]; by those that were looked up, [tokens, k, rows].
+/// x [tokens, columns], or [experts, tokens, columns], by all experts as
+/// [experts, tokens, rows]; by one that is looked up, [tokens, rows].
 Value Experts::apply(const ExpertLayer &layer, Value x) {
   Value w = weightsOf(layer);
   if (!w || !x)
     return {};
-  bool isOne = Emitter::rankOf(x) == 2;
   Value y;
-  if (looksUp)
-    y = isOne ? b.dot(x, w, {{0}, {0}, {1}, {3}})
-              : b.dot(x, w, {{0, 1}, {0, 1}, {2}, {3}});
-  else if (isOne)
+  if (expert)
+    y = b.dot(x, w, {{}, {}, {1}, {1}});
+  else if (Emitter::rankOf(x) == 2)
     y = b.transpose(b.dot(x, w, {{}, {}, {1}, {2}}), {1, 0, 2});
   else
     y = b.dot(x, w, {{0}, {0}, {2}, {2}});
   if (!n.has(layer.bias))
     return y;
-  Value bias = ofChosen(n.in(layer.bias));
-  return b.add(y, looksUp ? bias : b.reshape(bias, {experts, 1, layer.rows}));
+  Value bias = ofExpert(layer.bias);
+  return b.add(y, expert ? bias : b.reshape(bias, {experts, 1, layer.rows}));
 }
 
 /// gate sigmoid(alpha gate) (linear + beta), both clipped.
@@ -281,7 +281,8 @@ Value Experts::gated(Value gate, Value linear) {
   return b.mul(b.mul(gate, share), b.add(linear, beta));
 }
 
-Value Experts::activate(Value y) {
+/// `x`: what the first layer took.
+Value Experts::activate(Value y, Value x) {
   if (!y || activation == "identity")
     return y;
   if (activation == "relu")
@@ -304,20 +305,10 @@ Value Experts::activate(Value y) {
   return gated(part(0), part(1));
 }
 
-void Experts::run() {
-  if (!readOperands() || !route())
-    return;
-  Shape shape(Emitter::shapeOf(n.in(0)));
-  DType type = Emitter::typeOf(x);
-  Value y = b.wide(apply(second, activate(apply(first, x))));
-  if (!y)
-    return;
-  if (looksUp) {
-    y = b.mul(y, b.reshape(parts, {tokens, k, 1}));
-    y = b.reduce(ReduceOpKind::sum, y, {1}, /*keepDims=*/false);
-    return n.out(b.reshape(b.cast(y, type), shape));
-  }
-  // [experts, tokens]: each one's part, and whether it was chosen.
+/// [tokens, width], f32 or wider, as is what `byChosen` gives.
+Value Experts::byAll() {
+  Value y = b.wide(apply(second, activate(apply(first, x), x)));
+  // [experts, tokens, 1]: each one's part, 0 where it was not chosen.
   Value isChosen = b.compare(CompareKind::eq, b.reshape(chosen, {1, tokens, k}),
                              b.iota(DType::I64, {experts, 1, 1}, 0));
   Value part = b.reduce(
@@ -327,8 +318,38 @@ void Experts::run() {
   // What others make may be infinite.
   Value none = b.like(part, 0);
   y = b.select(b.compare(CompareKind::eq, part, none), none, b.mul(y, part));
-  y = b.reduce(ReduceOpKind::sum, y, {0}, /*keepDims=*/false);
-  n.out(b.reshape(b.cast(y, type), shape));
+  return b.reduce(ReduceOpKind::sum, y, {0}, /*keepDims=*/false);
+}
+
+Value Experts::byChosen() {
+  std::vector<Value> rows;
+  for (int64_t token = 0; token < tokens; ++token) {
+    Value row = b.sliceDim(x, 0, token, 1), sum;
+    for (int64_t i = 0; i < k; ++i) {
+      auto choice = [&](Value all) {
+        return b.reshape(b.slice(all, {token, i}, {1, 1}), {});
+      };
+      expert = choice(chosen);
+      Value y = b.wide(apply(second, activate(apply(first, row), row)));
+      y = b.mul(y, choice(parts));
+      sum = sum ? b.add(sum, y) : y;
+    }
+    rows.push_back(sum);
+  }
+  return b.concat(rows, 0);
+}
+
+void Experts::run() {
+  if (!readOperands() || !route())
+    return;
+  // Gradients of looked up matrices would be as large as all of them.
+  constexpr int64_t mostProducts = 16;
+  bool areFew = !b.isTraining() && tokens > 0 &&
+                tokens * k <= std::min(mostProducts, experts / 2);
+  Shape shape(Emitter::shapeOf(n.in(0)));
+  Value y = areFew ? byChosen() : byAll();
+  if (y)
+    n.out(b.reshape(b.cast(y, Emitter::typeOf(x)), shape));
 }
 
 static const OpEntry entries[] = {
