@@ -50,6 +50,10 @@ class Case:
         graph.output.extend(onnx.ValueInfoProto(name=name)
                             for name in results if name)
 
+    def specified(self, i, array):
+        """Output `i`, the same in whatever is left open."""
+        return array
+
     def feeds(self, prefix):
         return {f"{prefix}i{i}": value for i, value in enumerate(self.inputs)
                 if value is not None and i not in self.known}
@@ -111,7 +115,8 @@ def difference(got, want, rtol, ties):
 def differences(case, prefix, made, wanted):
     for i in case.outputs:
         name = f"{prefix}o{i}"
-        if found := difference(made[name], np.asarray(wanted[name]), case.rtol,
+        want = case.specified(i, np.asarray(wanted[name]))
+        if found := difference(case.specified(i, made[name]), want, case.rtol,
                                case.ties):
             yield f"{case.name}, output {i}: {found}"
 

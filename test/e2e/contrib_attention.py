@@ -4,8 +4,10 @@ import itertools
 
 import numpy as np
 
-from _contrib import Case, compared
+from _contrib import (Case, byOnnxruntime, compared, difference, model_of,
+                      ours)
 from _operator_case import random
+from cases import Failed
 
 B, S, N, H = 2, 5, 2, 8
 
@@ -97,7 +99,7 @@ def rotary():
                    rotary_embedding_dim=4, interleaved=inter)
 
 
-def grouped(S, P, total, ends, packed=False, rotary=0, **attributes):
+def grouped(S, P, total, ends, packed=False, rotary=0, of=Case, **attributes):
     """A GroupQueryAttention of 4 heads on 2, and P keys of the past."""
     heads, kv, width = 4, 2, 16
     batch = len(ends)
@@ -110,10 +112,10 @@ def grouped(S, P, total, ends, packed=False, rotary=0, **attributes):
     caches = ([random((32, 8 // rotary), seed=i) for i in range(2)]
               if rotary else [])
     more = {"do_rotary": 1} if rotary else {}
-    return Case("GroupQueryAttention", q, k, v, *past,
-                lengths(*ends), np.array([total], np.int32), *caches,
-                known=[6, 7, 8], outputs=(0, 1, 2), num_heads=heads,
-                kv_num_heads=kv, **more, **attributes)
+    return of("GroupQueryAttention", q, k, v, *past,
+              lengths(*ends), np.array([total], np.int32), *caches,
+              known=[6, 7, 8], outputs=(0, 1, 2), num_heads=heads,
+              kv_num_heads=kv, **more, **attributes)
 
 
 def prompts():
@@ -141,6 +143,37 @@ def generation():
     for packed in 0, 1:
         yield grouped(3, 6, 9, (8,), packed, rotary=1)
         yield grouped(3, 12, 9, (8,), packed, rotary=1, local_window_size=4)
+
+
+class Windowed(Case):
+    """Rows of its caches that hold nothing may be anything."""
+
+    def specified(self, i, array):
+        if i == 0:
+            return array
+        rows, window = array.shape[2], self.attributes["local_window_size"]
+        gone = rows - window + 1
+        for sequence, end in zip(array, self.inputs[5]):
+            count = int(end) + 1
+            held = count - max(0, -(-(count - rows) // gone)) * gone
+            sequence[:, held:] = 0
+        return array
+
+
+def windows():
+    """Caches with room for a window, and for a little more, as many steps as
+    fill them, and more."""
+    for C, W, S in itertools.product((4, 6), (1, 4), (1, 3, 9)):
+        for T in range(S, 16, 2):
+            yield grouped(S, C, T, (T - 1,), rotary=1, of=Windowed,
+                          local_window_size=W, sliding_window_cache=1)
+    # Sequences of other lengths; two of a prompt; with sinks.
+    for S, total, ends in (1, 12, (11, 3)), (5, 5, (4, 4)), (1, 9, (8, 8)):
+        for sink in (), (*[None] * 4, random((4,))):
+            case = grouped(S, 6, total, ends, of=Windowed, local_window_size=4,
+                           sliding_window_cache=1, softcap=1.5)
+            case.inputs += sink
+            yield case
 
 
 def positions():
@@ -177,8 +210,30 @@ def sinks():
 
 
 GROUPS = (packed, separate, rotary, prompts, generation, positions, biased,
-          sinks)
+          sinks, windows)
+
+
+def normalized():
+    """Norms of each head of queries and keys, which onnxruntime has on GPUs:
+    beside attention to what they give."""
+    plain = grouped(3, 6, 9, (8,), rotary=1)
+    normal, scales = grouped(3, 6, 9, (8,), rotary=1, qk_norm_epsilon=1e-2,
+                             k_norm_epsilon=1e-1), random((2, 16), seed=4)
+    normal.inputs += (*[None] * 5, *scales)
+    inputs = list(plain.inputs)
+    for i, epsilon in (0, 1e-2), (1, 1e-1):
+        heads = inputs[i].reshape(*inputs[i].shape[:2], -1, 16)
+        mean = np.square(heads).mean(-1, keepdims=True)
+        heads = heads / np.sqrt(mean + np.float32(epsilon)) * scales[i]
+        inputs[i] = heads.reshape(inputs[i].shape).astype(np.float32)
+    plain.inputs = tuple(inputs)
+    wanted = byOnnxruntime(model_of([plain]), plain.feeds("n0_"))
+    got = ours(model_of([normal]), normal.feeds("n0_"))
+    for name, want in wanted.items():
+        if found := difference(got[name], want, 2e-5, 0):
+            raise Failed(f"{name}: {found}")
 
 
 def cases(every):
-    return compared(GROUPS)
+    yield "normalized", normalized
+    yield from compared(GROUPS)

@@ -201,8 +201,8 @@ def grouped():
         return Case("GroupQueryAttention", random(q), random(kv), random(kv),
                     *past, ends, i32(total), *others, known=known,
                     num_heads=heads, kv_num_heads=2, **attributes)
-    for name, value in (("sliding_window_cache", 1), ("qk_output", 2),
-                        ("causal", 0), ("k_quant_type", "PER_TENSOR")):
+    for name, value in (("qk_output", 2), ("causal", 0),
+                        ("k_quant_type", "PER_TENSOR")):
         yield (case(**{name: value}), f"attribute '{name}' is {value}",
                UNSUPPORTED)
     yield (case(local_window_size=0), "attribute 'local_window_size' is 0",
@@ -211,6 +211,19 @@ def grouped():
            MALFORMED)
     yield (case(*[None] * 5, random((1,))), "input 'k_scale' is not supported",
            UNSUPPORTED)
+    yield (case(*[None] * 9, i32(4, 4)),
+           "input 'query_seqlens' is not supported", UNSUPPORTED)
+    yield (case(*[None] * 7, random((16,))),
+           "'q_norm_weight' and 'k_norm_weight' go together", MALFORMED)
+    yield (case(*[None] * 7, random((16,)), random((8,))),
+           "'k_norm_weight' of [8] for heads of width 16", MALFORMED)
+    windows = {"sliding_window_cache": 1, "local_window_size": 7,
+               "past": [random((2, 2, 6, 16))] * 2}
+    yield (case(**windows), "'past_key' with room for 6 keys cannot hold a "
+           "window of 7", MALFORMED)
+    yield (case(*[None] * 3, random((2, 4, 5, 5)),
+                **{**windows, "local_window_size": 6}),
+           "input 'attention_bias' with a 'sliding_window_cache'", UNSUPPORTED)
     yield case(heads=3), "3 heads are no multiple of 2 heads of keys", MALFORMED
     yield (case(kv=(2, 1, 5, 32)), "'query', or 'query', 'key' and 'value' must "
            "have three dimensions", MALFORMED)

@@ -1,6 +1,7 @@
 //===- ContribGroupQuery.cpp - GroupQueryAttention ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../CacheWindow.h"
 #include "../Heads.h"
 #include "../OpTable.h"
 
@@ -25,10 +26,13 @@ private:
   bool readLengths();
   bool readPast();
   void rotateBoth();
+  void normalizeBoth();
   /// The past, [batch, heads, length, width], and the new ones behind what of
   /// it there is.
   Value append(int past, Value fresh);
   Value visible();
+  bool isWindow() const { return n.intAttr("sliding_window_cache", 0); }
+  bool checkWindow();
   Value withBias(Value seen);
   bool hasSink() { return n.has(11) || n.intAttr("smooth_softmax", 0) == 1; }
   Value addSink(Value mask);
@@ -40,8 +44,9 @@ private:
   Value q, k, v;
   int64_t batch = 0, length = 0, total = 0, past = 0, room = 0;
   bool isPrompt = false;
-  /// How many keys a sequence had before, [batch or 1, 1], i64.
-  Value before;
+  /// How many keys a sequence had before, [batch or 1, 1], and has now, [batch,
+  /// 1], i64.
+  Value before, after;
 };
 
 } // namespace
@@ -52,8 +57,7 @@ bool GroupQuery::checkAttributes() {
     llvm::StringLiteral name;
     int64_t value;
   };
-  for (Only only : {Only{"sliding_window_cache", 0}, Only{"qk_output", 0},
-                    Only{"causal", 1}})
+  for (Only only : {Only{"qk_output", 0}, Only{"causal", 1}})
     if (int64_t value = n.intAttr(only.name, only.value); value != only.value) {
       n.unsupported("attribute '" + only.name + "' is " + llvm::Twine(value));
       return false;
@@ -67,13 +71,37 @@ bool GroupQuery::checkAttributes() {
       n.unsupported("attribute '" + name + "' is " + n.stringAttr(name, ""));
       return false;
     }
-  static constexpr llvm::StringLiteral others[] = {
-      "k_scale", "v_scale", "q_norm_weight", "k_norm_weight"};
-  for (auto [i, name] : llvm::enumerate(others))
-    if (n.has(static_cast<int>(12 + i))) {
-      n.unsupported("input '" + name + "' is not supported");
+  struct Other {
+    int input;
+    llvm::StringLiteral name;
+  };
+  for (Other other :
+       {Other{12, "k_scale"}, Other{13, "v_scale"}, Other{16, "query_seqlens"}})
+    if (n.has(other.input)) {
+      n.unsupported("input '" + other.name + "' is not supported");
       return false;
     }
+  if (n.has(14) != n.has(15)) {
+    n.fail("'q_norm_weight' and 'k_norm_weight' go together");
+    return false;
+  }
+  return !isWindow() || checkWindow();
+}
+
+bool GroupQuery::checkWindow() {
+  int64_t window = n.intAttr("local_window_size", -1);
+  Value cache = n.optional(3);
+  int64_t rows =
+      cache && Emitter::rankOf(cache) == 4 ? Emitter::shapeOf(cache)[2] : 0;
+  if (window < 1 || rows < window) {
+    n.fail("'past_key' with room for " + llvm::Twine(rows) +
+           " keys cannot hold a window of " + llvm::Twine(window));
+    return false;
+  }
+  if (n.has(10)) {
+    n.unsupported("input 'attention_bias' with a 'sliding_window_cache'");
+    return false;
+  }
   return true;
 }
 
@@ -170,10 +198,33 @@ bool GroupQuery::readLengths() {
                   "those of the past");
     return false;
   }
+  after = b.add(b.reshape(b.cast(ends, DType::I64), {batch, 1}), 1);
   before = isPrompt ? b.splat(DType::I64, {1, 1}, 0)
-                    : b.add(b.reshape(b.cast(ends, DType::I64), {batch, 1}),
-                            static_cast<double>(1 - length));
+                    : b.add(after, static_cast<double>(-length));
   return true;
+}
+
+/// Each head of queries and keys by itself, as in Qwen3.
+void GroupQuery::normalizeBoth() {
+  double epsilon = n.floatAttr("qk_norm_epsilon", 1e-6);
+  struct One {
+    Value &heads;
+    int weight;
+    llvm::StringLiteral name;
+  };
+  for (One one : {One{q, 14, "q_norm"}, One{k, 15, "k_norm"}}) {
+    Value weight = n.optional(one.weight);
+    if (!weight)
+      return;
+    if (Emitter::shapeOf(weight) != Emitter::shapeOf(one.heads).take_back()) {
+      n.fail("'" + one.name + "_weight' of [" +
+             shapeToString(Emitter::shapeOf(weight)) + "] for heads of width " +
+             llvm::Twine(Emitter::shapeOf(one.heads).back()));
+      return;
+    }
+    one.heads = b.rmsNorm(one.heads, weight, {}, 3,
+                          n.floatAttr((one.name + "_epsilon").str(), epsilon));
+  }
 }
 
 void GroupQuery::rotateBoth() {
@@ -298,21 +349,30 @@ Value GroupQuery::addSink(Value mask) {
 void GroupQuery::run() {
   if (!checkAttributes() || !readOperands() || !readPast() || !readLengths())
     return;
+  normalizeBoth();
   rotateBoth();
   if (n.failed())
     return;
-  k = append(3, k);
-  v = append(4, v);
+  CacheWindow window{past, n.intAttr("local_window_size", -1), before, after};
+  if (isWindow()) {
+    k = b.concat({n.in(3), k}, 2);
+    v = b.concat({n.in(4), v}, 2);
+    n.out(1, window.slide(b, k));
+    n.out(2, window.slide(b, v));
+  } else {
+    k = append(3, k);
+    v = append(4, v);
+    n.out(1, k);
+    n.out(2, v);
+  }
   if (!q || !k || !v)
     return;
-  n.out(1, k);
-  n.out(2, v);
   AttentionOptions options;
   options.scale = n.floatAttr("scale", 0);
   if (options.scale == 0)
     options.scale = 1 / std::sqrt(static_cast<double>(Emitter::shapeOf(q)[3]));
   options.softcap = n.floatAttr("softcap", 0);
-  Value seen = visible();
+  Value seen = isWindow() ? window.visible(b, length) : visible();
   options.causal = !seen;
   Value mask = withBias(seen);
   if (hasSink())
@@ -329,11 +389,12 @@ static const OpEntry entries[] = {
      {"query:T=floats key?:T value?:T past_key?:T past_value?:T "
       "seqlens_k:int32 total_sequence_length:int32 cos_cache?:T sin_cache?:T "
       "position_ids?:int64 attention_bias?:T head_sink?:T k_scale?:float "
-      "v_scale?:float q_norm_weight?:T k_norm_weight?:T",
+      "v_scale?:float q_norm_weight?:T k_norm_weight?:T query_seqlens?:int32",
       "output:T present_key?:T present_value?:T output_qk?:T",
       "num_heads!:int kv_num_heads!:int scale:float softcap:float "
       "do_rotary:int rotary_interleaved:int local_window_size:int causal:int "
       "smooth_softmax:int qk_output:int qk_norm_epsilon:float "
+      "q_norm_epsilon:float k_norm_epsilon:float "
       "sliding_window_cache:int kv_cache_bit_width:int k_quant_type:string "
       "v_quant_type:string"}},
 };
