@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InputBinder.h"
 
+#include "DimExpression.h"
 #include "Types.h"
 
 #include "ax/Dialect/Limits.h"
@@ -94,6 +95,15 @@ llvm::Error InputBinder::checkNames() {
   return llvm::Error::success();
 }
 
+std::optional<int64_t> InputBinder::sizeOf(llvm::StringRef symbol) const {
+  auto given = [&](llvm::StringRef name) -> std::optional<int64_t> {
+    auto size = dims.find(name.str());
+    return size == dims.end() ? std::nullopt : std::optional(size->second);
+  };
+  std::optional<int64_t> size = given(symbol);
+  return size ? size : evaluateDim(symbol, given);
+}
+
 void InputBinder::takeExamples() {
   std::vector<std::string> order;
   for (const onnx::ValueInfoProto *input : protos)
@@ -118,9 +128,13 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
                         input.name());
     names.insert(input.name());
     protos.push_back(&input);
-    for (const auto &dim : input.type().tensor_type().shape().dim())
-      if (!dim.dim_param().empty())
-        symbols.insert(dim.dim_param());
+    for (const auto &dim : input.type().tensor_type().shape().dim()) {
+      if (dim.dim_param().empty())
+        continue;
+      symbols.insert(dim.dim_param());
+      for (llvm::StringRef name : namesInDim(dim.dim_param()))
+        symbols.insert(name);
+    }
   }
   if (llvm::Error error = checkNames())
     return error;
@@ -155,11 +169,11 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
       bool isUnnamed = false;
       int letter = 0;
       for (const auto &dim : type.shape().dim()) {
-        auto size = dims.find(dim.dim_param());
+        std::optional<int64_t> size = sizeOf(dim.dim_param());
         if (dim.has_dim_value() && dim.dim_value() >= 0)
           bound.shape.push_back(dim.dim_value());
-        else if (size != dims.end())
-          bound.shape.push_back(size->second);
+        else if (size)
+          bound.shape.push_back(*size);
         else if (!dim.dim_param().empty())
           unboundSymbols.emplace(dim.dim_param(), input->name());
         else
@@ -187,9 +201,12 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
   if (unboundSymbols.empty() && unboundShapes.empty())
     return llvm::Error::success();
   std::string message = "the sizes of some dimensions are not known:";
-  for (const auto &[symbol, input] : unboundSymbols)
+  for (const auto &[symbol, input] : unboundSymbols) {
+    bool isWord =
+        llvm::StringRef(symbol).find_first_of(" *()") == llvm::StringRef::npos;
     message += "\n  '" + symbol + "' of input '" + input + "': give --dim " +
-               symbol + "=SIZE";
+               (isWord ? symbol + "=SIZE" : "'" + symbol + "=SIZE'");
+  }
   for (const auto &[input, shape] : unboundShapes)
     message += "\n  input '" + input + "': give --shape " + input + "=" + shape;
   return makeError(ExitCode::Usage, message);

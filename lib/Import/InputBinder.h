@@ -39,6 +39,8 @@ private:
   llvm::Error bindSymbol(const std::string &symbol, int64_t size,
                          llvm::StringRef input);
   llvm::Error checkNames();
+  /// Given as such, or made of sizes that are.
+  std::optional<int64_t> sizeOf(llvm::StringRef symbol) const;
   void takeExamples();
 
   std::map<std::string, int64_t> dims;

@@ -53,6 +53,53 @@ TEST(Shapes, DimsAndShapesBind) {
   EXPECT_EQ(program.getResultName(1), "w");
 }
 
+TEST(Shapes, SizesMadeOfOthers) {
+  struct Row {
+    const char *dim;
+    int64_t size;
+  };
+  for (Row row : {Row{"past + new", 7}, Row{"past_1 - new*2 + 1", 3},
+                  Row{"(past+new)//2", 3}, Row{"(new + (past))*2", 14},
+                  Row{"past.2", 9}}) {
+    TestModel model;
+    model.input("x", TensorProto::FLOAT, {row.dim});
+    model.input("z", TensorProto::FLOAT, {"past", "new", "past_1", "past.2"});
+    model.node("Relu", {"x"}, {"y"});
+    model.output("y", TensorProto::FLOAT);
+    import::ImportOptions options;
+    options.dims = {{"past", 4}, {"new", 3}, {"past_1", 8}, {"past.2", 9}};
+    auto module = model.import(options);
+    ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+    auto program = mlir::cast<ProgramOp>(findOps(**module, "ax.program")[0]);
+    auto type = mlir::cast<mlir::RankedTensorType>(program.getResultTypes()[0]);
+    EXPECT_EQ(type.getShape(), llvm::ArrayRef(row.size)) << row.dim;
+  }
+}
+
+TEST(Shapes, SizesThatAreNotMadeOfOthers) {
+  std::string deep(100, '(');
+  for (std::string dim :
+       {"a + other", "a +", "a b", "(3) - a", "a // 0", "a // (0 - 2)",
+        "Max(a)", "(a", "a ++ a", "a * 9223372036854775807",
+        "a*99999999999999999999", deep.c_str()}) {
+    TestModel model;
+    model.input("x", TensorProto::FLOAT, {dim, "a"});
+    model.node("Relu", {"x"}, {"y"});
+    model.output("y", TensorProto::FLOAT);
+    import::ImportOptions options;
+    options.dims["a"] = 4;
+    auto module = model.import(options);
+    ASSERT_FALSE(bool(module)) << dim;
+    ErrorDescription error = describeError(module.takeError());
+    std::string flag = "give --dim '" + dim + "=SIZE'";
+    expectError(error, ExitCode::Usage, flag.c_str());
+    // As a name it has what size one says.
+    options.dims[dim] = 2;
+    auto given = model.import(options);
+    EXPECT_TRUE(bool(given)) << llvm::toString(given.takeError());
+  }
+}
+
 // As in test cases: with names, or in order.
 TEST(Shapes, ExamplesGiveShapes) {
   HostTensor wide(DType::F32, {4, 3}), tall(DType::F32, {4, 5});
