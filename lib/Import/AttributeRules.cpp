@@ -160,6 +160,7 @@ static constexpr Rule rules[] = {
     any("fc3_expert_weight_bits"),
     range("dilations", 1, maxExtent),
     range("group", 1, maxCount),
+    range("groups", 1, maxCount),
     range("hidden_size", 1, maxCount),
     range("k", 0, maxSize),
     any("k", "EyeLike"),
@@ -221,6 +222,8 @@ static constexpr Rule rules[] = {
      "affine|elu|hardsigmoid|leakyrelu|relu|scaledtanh|sigmoid|softplus|"
      "softsign|tanh|thresholdedrelu"},
     oneOf("activation", "", "none|silu|swish"),
+    range("activation", 0, 1, "GroupNorm"),
+    range("activation", 0, 1, "SkipGroupNorm"),
     oneOf("activation", "FusedConv",
           "Clip|HardSigmoid|LeakyRelu|Relu|Sigmoid|Silu|Tanh"),
     oneOf("activation", "FusedGemm",

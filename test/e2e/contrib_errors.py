@@ -60,6 +60,25 @@ def norms():
            MALFORMED)
 
 
+def diffusion():
+    x, scale = random((2, 4, 4, 8)), random((8,))
+    norm = {"groups": 2, "activation": 0}
+    yield (Case("NhwcConv", x[0, 0].copy(), x, group=1),
+           "X and W must have the same rank, at least 3", MALFORMED)
+    yield (Case("GroupNorm", x[0, 0].copy(), scale, scale, **norm),
+           "'X' must have batch, channels and at least one more dimension",
+           MALFORMED)
+    yield (Case("GroupNorm", x, scale, scale, groups=3, activation=0),
+           "channels do not divide into groups", MALFORMED)
+    yield (Case("SkipGroupNorm", x, scale, scale, random((2, 4)), **norm),
+           "'skip' of [2x4] does not go with 'X' of [2x4x4x8]", MALFORMED)
+    yield (Case("SkipGroupNorm", x, scale, scale, x, random((4,)), **norm),
+           "'bias' of [4] for 8 channels", MALFORMED)
+    yield (Case("BiasSplitGelu", x, random((7,))),
+           "'bias' of [7] and 'X' of [2x4x4x8] have no last dimension of two "
+           "halves", MALFORMED)
+
+
 def positions():
     bias, table = "RelativePositionBias", random((8, 2))
     five, long = np.array(5), np.array(1 << 16)
@@ -326,7 +345,7 @@ def quantized():
 
 
 def cases(every):
-    for group in (layers, norms, positions, experts, attention, separate,
-                  rotary, grouped, bits, quantized):
+    for group in (layers, norms, diffusion, positions, experts, attention,
+                  separate, rotary, grouped, bits, quantized):
         for case, message, code in group():
             yield (f"{group.__name__}: {message}", refuse, case, message, code)

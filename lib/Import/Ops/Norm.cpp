@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../BatchStatistics.h"
+#include "../Norms.h"
 #include "../OpTable.h"
 
 using namespace ax;
@@ -192,34 +193,41 @@ static void importInstanceNormalization(Node &n) {
 /// One number a group as one number a channel.
 static Value perChannelOfGroups(Node &n, Value vector, int64_t groups,
                                 int64_t channels) {
+  if (channels % groups)
+    return vector;
   Value column = n.b.reshape(vector, {groups, 1});
   return n.b.reshape(n.b.broadcast(column, {groups, channels / groups}),
                      {channels});
 }
 
-static void importGroupNormalization(Node &n) {
-  Value x = n.in(0), scale = n.in(1), bias = n.in(2);
-  int64_t groups = n.intAttr("num_groups", 1);
-  if (!x)
-    return;
+Value ax::import::normalizeGroups(Node &n, Value x, Value scale, Value bias,
+                                  int64_t groups, double epsilon) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
-  if (shape.size() < 2 || groups < 1 || shape[1] % groups || shape[1] == 0) {
-    n.fail("channels do not divide into groups");
-    return;
-  }
-  if (n.opset < 21) {
-    scale = perChannelOfGroups(n, scale, groups, shape[1]);
-    bias = perChannelOfGroups(n, bias, groups, shape[1]);
-  }
+  if (shape.size() < 2 || groups < 1 || shape[1] % groups || shape[1] == 0)
+    return n.fail("channels do not divide into groups");
   DType type = Emitter::typeOf(x), compute = Emitter::sumType(type);
   int64_t perGroup = Emitter::numElementsOf(x);
   perGroup = perGroup ? perGroup / (shape[0] * groups) : 0;
   Value wide = n.b.reshape(n.b.cast(x, compute), {shape[0], groups, perGroup});
-  Value y = n.b.layerNorm(wide, {}, {}, 2, n.floatAttr("epsilon", 1e-5f));
+  Value y = n.b.layerNorm(wide, {}, {}, 2, epsilon);
   y = n.b.reshape(y, shape);
   y = n.b.mul(y, n.b.cast(perChannel(n, scale, x), compute));
   y = n.b.add(y, n.b.cast(perChannel(n, bias, x), compute));
-  n.out(n.b.cast(y, type));
+  return n.b.cast(y, type);
+}
+
+static void importGroupNormalization(Node &n) {
+  Value x = n.in(0), scale = n.in(1), bias = n.in(2);
+  if (!x || !scale || !bias)
+    return;
+  int64_t groups = n.intAttr("num_groups", 1);
+  if (n.opset < 21 && Emitter::rankOf(x) >= 2) {
+    int64_t channels = Emitter::shapeOf(x)[1];
+    scale = perChannelOfGroups(n, scale, groups, channels);
+    bias = perChannelOfGroups(n, bias, groups, channels);
+  }
+  n.out(normalizeGroups(n, x, scale, bias, groups,
+                        n.floatAttr("epsilon", 1e-5f)));
 }
 
 /// Scale or bias with exactly the normalised dimensions of `x`, or null when
