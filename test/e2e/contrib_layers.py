@@ -131,7 +131,9 @@ def embeddings():
 
 
 def relativeBias(table, queries, keys, most, isBidirectional):
-    """T5's, as PyTorch's transformers compute it."""
+    """T5's, as PyTorch's transformers compute it; of a table that is written
+    column by column."""
+    table = table.reshape(table.shape[::-1]).T
     away = np.arange(keys)[None] - np.arange(queries)[:, None]
     buckets, first = len(table), 0
     if isBidirectional:

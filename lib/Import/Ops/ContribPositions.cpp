@@ -33,7 +33,7 @@ static int64_t bucketOf(int64_t distance, int64_t buckets, int64_t maxDistance,
   return first + std::min(near + far, buckets - 1);
 }
 
-/// [1, heads, queries, keys] of a table [buckets, heads].
+/// [1, heads, queries, keys] of a table of buckets.
 static void importRelativePositionBias(Node &n) {
   Value table = n.in(0);
   std::optional<int64_t> queries = n.knownInt(1, "query_length"),
@@ -64,9 +64,11 @@ static void importRelativePositionBias(Node &n) {
     for (int64_t k = 0; k < *keys; ++k)
       places.setInt(q * *keys + k,
                     bucketOf(k - q, buckets, maxDistance, isBidirectional));
-  Value bias = n.b.gather(table, n.b.constant(std::move(places)), 0);
-  Value byHeads = n.b.transpose(bias, {2, 0, 1});
-  n.out(n.b.reshape(byHeads, {1, Emitter::shapeOf(table)[1], *queries, *keys}));
+  // The numbers of a head lie together, though the shape says otherwise.
+  int64_t heads = Emitter::shapeOf(table)[1];
+  Value bias = n.b.gather(n.b.reshape(table, {heads, buckets}),
+                          n.b.constant(std::move(places)), 1);
+  n.out(n.b.reshape(bias, {1, heads, *queries, *keys}));
 }
 
 static const OpEntry entries[] = {
@@ -74,8 +76,7 @@ static const OpEntry entries[] = {
      importRelativePositionBias,
      1,
      {"bias_table:T=float|float16 query_length:int64 key_length:int64",
-      "output:T",
-      "max_distance!:int is_bidirectional:int"}},
+      "output:T", "max_distance!:int is_bidirectional:int"}},
 };
 
 void ax::import::addContribPositions(OpTable &table) {
