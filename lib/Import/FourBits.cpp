@@ -43,6 +43,7 @@ static Use useOf(const NodeProto &node) {
   return llvm::StringSwitch<Use>(qualifiedName(node))
       .Cases({"DequantizeLinear", "com.microsoft.DequantizeLinear"}, Use::Read)
       .Cases({"Cast", "Shape", "Size"}, Use::Read)
+      .Case("com.microsoft.GatherBlockQuantized", Use::Read)
       .Cases({"Flatten", "Identity", "Reshape", "Squeeze"}, Use::Moved)
       .Cases({"Transpose", "Unsqueeze"}, Use::Moved)
       .Default(Use::Refused);

@@ -2,6 +2,7 @@
 """Weights of a few bits, which onnxruntime's tools write."""
 import itertools
 
+import ml_dtypes
 import numpy as np
 
 from _contrib import Case, compared
@@ -61,7 +62,18 @@ def tables():
                        known=[0, 2, 3], bits=bits, block_size=block)
 
 
-GROUPS = products, largeProducts, tables
+def typedTables():
+    """ONNX's own numbers of four bits, whose zero point is 0."""
+    for dtype, low in (ml_dtypes.int4, -8), (ml_dtypes.uint4, 0):
+        data = random((9, 64), np.int64, low, low + 16).astype(dtype)
+        zeros = random((9, 2), np.int64, low, low + 16).astype(dtype)
+        for zero in None, zeros:
+            yield Case("GatherBlockQuantized", data,
+                       random((2, 5), np.int64, 0, 9), random((9, 2)), zero,
+                       known=[0, 2, 3], block_size=32)
+
+
+GROUPS = products, largeProducts, tables, typedTables
 
 
 def cases(every):

@@ -161,7 +161,8 @@ static void importMatMulNBits(Node &n) {
 // GatherBlockQuantized
 //===----------------------------------------------------------------------===//
 
-/// A table of bytes, each with one number or several of a row.
+/// A table of ONNX's own numbers of four bits, or of bytes, each with one
+/// number or several of a row.
 static void importGatherBlockQuantized(Node &n) {
   Value data = n.in(0), indices = n.in(1), scales = n.in(2),
         zeros = n.optional(3);
@@ -180,14 +181,19 @@ static void importGatherBlockQuantized(Node &n) {
                   "that are quantized along the last");
     return;
   }
-  int64_t columns = shape.back() * (8 / bits);
+  // Numbers of four bits have come apart; bytes would have two of each.
+  bool isApart =
+      Emitter::typeOf(data) == DType::I8 ||
+      (bits != 8 && !blocks.empty() && shape.back() == blocks.back() * block);
+  int64_t columns = shape.back() * (isApart ? 1 : 8 / bits);
   bool fits = block >= 1 && columns % block == 0 &&
               static_cast<int64_t>(blocks.size()) == rank &&
               blocks.back() == columns / block &&
               blocks.drop_back() == shape.drop_back();
   Shape ofZeros(blocks);
   if (fits) {
-    ofZeros.back() = (blocks.back() * bits + 7) / 8;
+    if (!isApart)
+      ofZeros.back() = (blocks.back() * bits + 7) / 8;
     fits = !zeros || Emitter::shapeOf(zeros) == ArrayRef<int64_t>(ofZeros);
   }
   if (!fits) {
@@ -195,14 +201,16 @@ static void importGatherBlockQuantized(Node &n) {
            shapeToString(shape) + "] and 'block_size' = " + llvm::Twine(block));
     return;
   }
-  Value rows = unpackBits(n.b, n.b.gather(data, indices, 0), bits, columns);
-  Value scale = n.b.gather(scales, indices, 0);
+  auto rowsOf = [&](Value table, int64_t count) {
+    Value y = n.b.gather(table, indices, 0);
+    return isApart ? y : unpackBits(n.b, y, bits, count);
+  };
+  Value rows = rowsOf(data, columns), scale = n.b.gather(scales, indices, 0);
   if (!scale)
     return;
-  Value zero = zeros ? unpackBits(n.b, n.b.gather(zeros, indices, 0), bits,
-                                  blocks.back())
-                     : n.b.splat(DType::F32, Emitter::shapeOf(scale),
-                                 static_cast<double>(int64_t(1) << (bits - 1)));
+  double middle = isApart ? 0 : static_cast<double>(int64_t(1) << (bits - 1));
+  Value zero = zeros ? rowsOf(zeros, blocks.back())
+                     : n.b.splat(DType::F32, Emitter::shapeOf(scale), middle);
   n.out(dequantize(n, rows, scale, zero, block, Emitter::typeOf(scales)));
 }
 
@@ -210,7 +218,9 @@ static const OpEntry entries[] = {
     {"GatherBlockQuantized",
      importGatherBlockQuantized,
      1,
-     {"data:uint8 indices:I=int32|int64 scales:T=floats zero_points?:uint8",
+     // Numbers of four bits are bytes here.
+     {"data:D=bytes indices:I=int32|int64 scales:T=floats "
+      "zero_points?:D",
       "output:T", "bits:int block_size:int gather_axis:int quantize_axis:int"}},
     {"MatMulNBits",
      importMatMulNBits,
