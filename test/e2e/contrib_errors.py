@@ -142,6 +142,29 @@ def rotary():
            "heads of width 4", MALFORMED)
 
 
+def multimodal():
+    op, x, cache = "MRotaryEmbedding", random((2, 5, 16)), random((9, 4))
+    ids = np.zeros([3, 2, 5], int)
+    def case(ids=ids, sections=(2, 1, 1), **attributes):
+        return Case(op, x, ids, cache, cache, mrope_section=sections,
+                    **attributes)
+    yield (case(is_packed_batching=1),
+           "attribute 'is_packed_batching' is not supported", UNSUPPORTED)
+    yield case(scale=0.5), "attribute 'scale' is not 1", UNSUPPORTED
+    yield case(mrope_layout=2), "attribute 'mrope_layout' is 2", MALFORMED
+    yield (case(ids[0].copy()), "'position_ids' of [2x5] is not [3x2x5]",
+           MALFORMED)
+    message = "'mrope_section' is not three numbers that add up to "
+    yield case(sections=(2, 2)), message + "4", MALFORMED
+    yield (Case(op, x, ids, *[cache[:, :3].copy()] * 2, num_heads=2,
+                mrope_section=[2, 1, 1]), message + "3", MALFORMED)
+    yield (Case(op, x[..., :6].copy(), ids, cache, cache, num_heads=1,
+                mrope_section=[2, 1, 1]), "'cos_cache' and 'sin_cache' of [9x4] "
+           "and [9x4] are no angles for heads of width 6", MALFORMED)
+    yield (Case(op, x, ids, cache, cache), "Required attribute "
+           "'mrope_section' is missing", MALFORMED)
+
+
 def grouped():
     def case(*others, q=(2, 5, 64), kv=(2, 5, 32), total=5, known=(6,),
              ends=i32(4, 4), heads=4, past=(None, None), **attributes):
@@ -260,7 +283,7 @@ def quantized():
 
 
 def cases(every):
-    for group in (layers, norms, positions, attention, separate, rotary, grouped, bits,
-                  quantized):
+    for group in (layers, norms, positions, attention, separate, rotary,
+                  multimodal, grouped, bits, quantized):
         for case, message, code in group():
             yield (f"{group.__name__}: {message}", refuse, case, message, code)
