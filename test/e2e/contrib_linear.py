@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Linear attention with its gates, and convolutions of what came before."""
 import itertools
+import pathlib
+import re
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
-from _contrib import Case, compare, compared
+from _contrib import DOMAIN, Case, byOnnxruntime, compare, compared, difference, \
+    ours
 from _operator_case import random
+from cases import Failed, run, scratch, tool
+from contrib_models import losses
 
 B, K, V = 2, 4, 3
 
@@ -120,7 +127,96 @@ def convolutions():
 GROUPS = steps, prompts, heads, extremes, narrow, gates, convolutions
 
 
+def layer(domain, length=40):
+    """One as Qwen3.5's, whose operators ONNX has, too."""
+    N, width, hidden = 2, 8, 12
+    graph = onnx.GraphProto(name="g")
+    graph.input.append(helper.make_tensor_value_info(
+        "x", TensorProto.FLOAT, [B, length, hidden]))
+    columns = 3 * N * width
+
+    def add(op, inputs, *outputs, **attributes):
+        graph.node.append(helper.make_node(op, inputs, outputs, outputs[0],
+                                           **attributes))
+    def constant(name, *value):
+        graph.initializer.append(numpy_helper.from_array(
+            np.array(value), name))
+        return name
+    def weight(name, *shape):
+        value = random(shape, low=-0.5, high=0.5, seed=len(name))
+        graph.initializer.append(numpy_helper.from_array(value, name))
+        return name
+    def product(x, name, *shape):
+        add("MatMul", [x, weight(name + ".weight", *shape)], name)
+        return name
+    add("Transpose", [product("x", "qkv", hidden, columns)], "columns",
+        perm=[0, 2, 1])
+    add("CausalConvWithState", ["columns", weight("conv.weight", columns, 1, 4),
+                                weight("conv.bias", columns)],
+        "mixed", "kept", activation="silu", domain=domain)
+    add("Transpose", ["mixed"], "rows", perm=[0, 2, 1])
+    add("Split", ["rows", constant("sizes", *[N * width] * 3)], "q", "k", "v",
+        axis=2)
+    add("Reshape", ["k", constant("split", B, length, N, width)], "heads")
+    add("LpNormalization", ["heads"], "unit", axis=-1, p=2)
+    add("Reshape", ["unit", constant("merged", B, length, N * width)], "keys")
+    for name in "alpha", "rate":
+        product("x", name, hidden, N)
+    add("Exp", [weight("A_log", N)], "speed")
+    add("Neg", ["speed"], "scale")
+    add("LinearAttentionGate", ["alpha", weight("dt_bias", N), "scale", "rate"],
+        "decay", "beta", domain=DOMAIN)
+    add("LinearAttention", ["q", "keys", "v", "", "decay", "beta"], "read",
+        "state", domain=domain, q_num_heads=N, kv_num_heads=N)
+    add("Sigmoid", [product("x", "z", hidden, N * width)], "open")
+    add("Mul", ["read", "open"], "gated")
+    product("gated", "output", N * width, hidden)
+    graph.output.append(onnx.ValueInfoProto(name="output"))
+    return helper.make_model(graph, ir_version=12, opset_imports=[
+        helper.make_opsetid("", 27 if domain == "" else 22),
+        helper.make_opsetid(DOMAIN, 1)])
+
+
+def splits():
+    model, feeds = layer(DOMAIN), {"x": random((B, 40, 12))}
+    wanted = byOnnxruntime(model, feeds)["output"]
+    for flags in [], ["--tp=2"], ["--dp=2"], ["--dp=2", "--tp=2"]:
+        got = ours(model, feeds, *flags)["output"]
+        if found := difference(got, wanted, 2e-5, 0):
+            raise Failed(f"{flags}: {found}")
+    with scratch() as folder:
+        path = pathlib.Path(folder) / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        run(tool("axopt"), path, "--quiet", "--tp=2", "-o", f"{folder}/plan")
+        text = pathlib.Path(f"{folder}/plan").read_text()
+    # Heads need nothing of each other.
+    found = re.findall(r"\bax\w*\.(all_\w+|reduce_scatter)", text)
+    if found != ["reduce_scatter"]:
+        raise Failed(f"exchanges: {found}")
+
+
+def trains():
+    """As ONNX's own does, which is a function: a loop over positions."""
+    with scratch() as folder:
+        folder = pathlib.Path(folder)
+        x = random((3 * B, 40, 12))
+        np.savez(folder / "data.npz", x=x, target=np.tanh(x[..., ::-1]))
+        data = folder / "data"
+        for name, domain in ("own", ""), ("contrib", DOMAIN):
+            onnx.save(layer(domain), folder / f"{name}.onnx")
+        data.mkdir()
+        (data / "input_0.pb").write_bytes(
+            numpy_helper.from_array(x[:B], "x").SerializeToString())
+        wanted = losses(folder, folder / "own.onnx", data)
+        assert len(wanted) == 3 and wanted[2] < wanted[0], wanted
+        for flags in [], ["--tp=2"], ["--dp=2"]:
+            found = losses(folder, folder / "contrib.onnx", data, *flags)
+            assert np.allclose(found, wanted, rtol=1e-4), (flags, found, wanted)
+
+
 def cases(every):
+    yield "a layer, split", splits
+    yield "a layer trains", trains
     yield from compared(GROUPS)
     for flags in ["--tp=4"], ["--dp=2", "--tp=2"]:
         yield f"heads, {' '.join(flags)}", compare, [

@@ -75,6 +75,7 @@ static void importCausalConv(Node &n) {
            "] is not [" + shapeToString(stateShape) + "]");
     return;
   }
+  b.noteInitialState(past);
   auto channelsFirst = [&](Value of, int64_t size) {
     if (!of || !isLast)
       return of;
