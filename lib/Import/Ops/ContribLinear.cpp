@@ -58,7 +58,7 @@ private:
 
   Node &n;
   Emitter &b;
-  bool hasDecay = false, isDelta = false;
+  bool isDelta = false;
   int64_t batch = 0, length = 0, heads = 0, queryHeads = 0, group = 1;
   int64_t keyWidth = 0, valueWidth = 0, chunk = 1, chunks = 1;
   /// [batch, heads, positions, width], then in chunks, and in the type in which
@@ -147,7 +147,7 @@ bool LinearAttention::readOperands() {
 
 bool LinearAttention::readGates() {
   std::string rule = n.stringAttr("update_rule", "gated_delta");
-  hasDecay = rule == "gated" || rule == "gated_delta";
+  bool hasDecay = rule == "gated" || rule == "gated_delta";
   isDelta = rule == "delta" || rule == "gated_delta";
   // One number for each head, or as many as `other`: [batch, heads, length, n].
   auto read = [&](int input, llvm::StringRef name, int64_t other) -> Value {
@@ -274,6 +274,39 @@ Value LinearAttention::solution() {
   return b.mul(inverse, perColumn);
 }
 
+/// Takes the state through all chunks: what they write to it [batch, heads,
+/// chunks, chunk, width], and what they read of it as it was before them, of
+/// each of a group.
+std::pair<Value, Value> LinearAttention::passChunks() {
+  Value reading = k, asking = q, writing = k;
+  if (decay) {
+    reading = b.mul(k, fromStart);
+    asking = b.mul(q, ofGroups(fromStart));
+    if (chunk > 1)
+      writing = b.mul(k, b.reshape(b.sliceDim(between, 3, chunk - 1, 1),
+                                   {batch, heads, chunks, chunk, 1}));
+  }
+  Value solved = isDelta ? solution() : Value();
+  std::vector<Value> written, read;
+  for (int64_t i = 0; i < chunks && !n.failed(); ++i) {
+    DotDims matrices{{0, 1}, {0, 1}, {3}, {2}};
+    Value next = chunkOf(v, i);
+    if (isDelta) {
+      Value lacks = b.sub(next, b.dot(chunkOf(reading, i), state, matrices)),
+            by = chunkOf(solved, i);
+      next = chunk == 1 ? b.mul(by, lacks) : b.dot(by, lacks, matrices);
+    }
+    written.push_back(next);
+    read.push_back(
+        b.dot(chunkOf(asking, i), state, {{0, 1}, {0, 1}, {4}, {2}}));
+    if (decay)
+      state = b.mul(chunkOf(ofChunk, i), state);
+    state = b.add(state,
+                  b.dot(chunkOf(writing, i), next, {{0, 1}, {0, 1}, {2}, {2}}));
+  }
+  return {isDelta ? stack(written) : v, stack(read)};
+}
+
 void LinearAttention::run() {
   if (int64_t window = n.intAttr("state_window", 0))
     return (void)n.unsupported("attribute 'state_window' is " +
@@ -314,39 +347,6 @@ void LinearAttention::run() {
   y = b.reshape(y, {batch, chunks * chunk, heads * group * valueWidth});
   n.out(0, b.cast(b.sliceDim(y, 1, 0, length), type));
   n.out(1, b.cast(state, stateType));
-}
-
-/// Takes the state through all chunks: what they write to it [batch, heads,
-/// chunks, chunk, width], and what they read of it as it was before them, of
-/// each of a group.
-std::pair<Value, Value> LinearAttention::passChunks() {
-  Value reading = k, asking = q, writing = k;
-  if (decay) {
-    reading = b.mul(k, fromStart);
-    asking = b.mul(q, ofGroups(fromStart));
-    if (chunk > 1)
-      writing = b.mul(k, b.reshape(b.sliceDim(between, 3, chunk - 1, 1),
-                                   {batch, heads, chunks, chunk, 1}));
-  }
-  Value solved = isDelta ? solution() : Value();
-  std::vector<Value> written, read;
-  for (int64_t i = 0; i < chunks && !n.failed(); ++i) {
-    DotDims matrices{{0, 1}, {0, 1}, {3}, {2}};
-    Value next = chunkOf(v, i);
-    if (isDelta) {
-      Value lacks = b.sub(next, b.dot(chunkOf(reading, i), state, matrices)),
-            by = chunkOf(solved, i);
-      next = chunk == 1 ? b.mul(by, lacks) : b.dot(by, lacks, matrices);
-    }
-    written.push_back(next);
-    read.push_back(
-        b.dot(chunkOf(asking, i), state, {{0, 1}, {0, 1}, {4}, {2}}));
-    if (decay)
-      state = b.mul(chunkOf(ofChunk, i), state);
-    state = b.add(state,
-                  b.dot(chunkOf(writing, i), next, {{0, 1}, {0, 1}, {2}, {2}}));
-  }
-  return {isDelta ? stack(written) : v, stack(read)};
 }
 
 /// decay = scale softplus(a + bias), rate = sigmoid(b): the gates of the delta
