@@ -290,7 +290,7 @@ std::pair<Value, Value> LinearAttention::passChunks() {
   std::vector<Value> written, read;
   for (int64_t i = 0; i < chunks && !n.failed(); ++i) {
     DotDims matrices{{0, 1}, {0, 1}, {3}, {2}};
-    Value next = chunkOf(v, i);
+    Value next = chunkOf(v, i), keys = chunkOf(writing, i);
     if (isDelta) {
       Value lacks = b.sub(next, b.dot(chunkOf(reading, i), state, matrices)),
             by = chunkOf(solved, i);
@@ -301,8 +301,11 @@ std::pair<Value, Value> LinearAttention::passChunks() {
         b.dot(chunkOf(asking, i), state, {{0, 1}, {0, 1}, {4}, {2}}));
     if (decay)
       state = b.mul(chunkOf(ofChunk, i), state);
-    state = b.add(state,
-                  b.dot(chunkOf(writing, i), next, {{0, 1}, {0, 1}, {2}, {2}}));
+    // A step's is made as it is added.
+    Value change =
+        chunk == 1 ? b.mul(b.reshape(keys, {batch, heads, keyWidth, 1}), next)
+                   : b.dot(keys, next, {{0, 1}, {0, 1}, {2}, {2}});
+    state = b.add(state, change);
   }
   return {isDelta ? stack(written) : v, stack(read)};
 }
