@@ -88,12 +88,22 @@ static void importCausalConv(Node &n) {
   if (!before)
     before = b.splat(Emitter::typeOf(x), {shape[0], channels, reach}, 0);
   Value all = reach ? b.concat({before, now}, 2) : now;
-  Window window;
-  window.kernel = {taps[2]};
-  window.strides = {1};
-  window.dilations = {dilation};
-  window.pads = {0, 0};
-  Value y = b.conv(all, weight, window, channels);
+  Value y;
+  if (length == 1) {
+    // A step's products are added up in one kernel, with what follows.
+    Value met = b.sliceDim(all, 2, 0, taps[2], dilation);
+    Value products =
+        b.mul(b.wide(met), b.wide(b.reshape(weight, {channels, taps[2]})));
+    y = b.cast(b.reduce(ReduceOpKind::sum, products, {2}, /*keepDims=*/true),
+               Emitter::typeOf(x));
+  } else {
+    Window window;
+    window.kernel = {taps[2]};
+    window.strides = {1};
+    window.dilations = {dilation};
+    window.pads = {0, 0};
+    y = b.conv(all, weight, window, channels);
+  }
   if (bias)
     y = b.add(y, b.reshape(bias, {channels, 1}));
   if (n.stringAttr("activation", "none") != "none")
