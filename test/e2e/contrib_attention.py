@@ -99,6 +99,29 @@ def rotary():
                    rotary_embedding_dim=4, interleaved=inter)
 
 
+def multimodal():
+    """Pairs by positions in time, of rows and of columns."""
+    op, width, pairs = "MRotaryEmbedding", 16, 8
+    cos, sin = random((16, pairs)), random((16, pairs), seed=1)
+    ids = random((3, B, S), np.int64, 0, 16)
+    flat, split = random((B, S, N * width)), random((B, N, S, width))
+    for x, layout, inter, sections in itertools.product(
+            (flat, split), (0, 1), (0, 1),
+            ([4, 2, 2], [3, 3, 2], [0, 4, 4], [8, 0, 0], [2, 0, 6])):
+        yield Case(op, x, ids, cos, sin, known=[2, 3], num_heads=N,
+                   mrope_section=sections, mrope_layout=layout,
+                   interleaved=inter)
+    # Part of a head; a step.
+    some = [random((16, 3), seed=i) for i in range(2)]
+    for layout in 0, 1:
+        for length in 1, S:
+            yield Case(op, flat[:, :length].copy(), ids[..., :length].copy(),
+                       *some, num_heads=N, rotary_embedding_dim=6,
+                       mrope_section=[1, 1, 1], mrope_layout=layout)
+    half = [each.astype(np.float16) for each in (split, cos, sin)]
+    yield Case(op, half[0], ids, *half[1:], mrope_section=[4, 2, 2])
+
+
 def grouped(S, P, total, ends, packed=False, rotary=0, of=Case, **attributes):
     """A GroupQueryAttention of 4 heads on 2, and P keys of the past."""
     heads, kv, width = 4, 2, 16
@@ -209,8 +232,8 @@ def sinks():
         yield case
 
 
-GROUPS = (packed, separate, rotary, prompts, generation, positions, biased,
-          sinks, windows)
+GROUPS = (packed, separate, rotary, multimodal, prompts, generation, positions,
+          biased, sinks, windows)
 
 
 def normalized():

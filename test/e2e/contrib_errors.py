@@ -214,6 +214,102 @@ def rotary():
            "heads of width 4", MALFORMED)
 
 
+def multimodal():
+    op, x, cache = "MRotaryEmbedding", random((2, 5, 16)), random((9, 4))
+    ids = np.zeros([3, 2, 5], int)
+    def case(ids=ids, sections=(2, 1, 1), **attributes):
+        return Case(op, x, ids, cache, cache, mrope_section=sections,
+                    **attributes)
+    yield (case(is_packed_batching=1),
+           "attribute 'is_packed_batching' is not supported", UNSUPPORTED)
+    yield case(scale=0.5), "attribute 'scale' is not 1", UNSUPPORTED
+    yield case(mrope_layout=2), "attribute 'mrope_layout' is 2", MALFORMED
+    yield (case(ids[0].copy()), "'position_ids' of [2x5] is not [3x2x5]",
+           MALFORMED)
+    message = "'mrope_section' is not three numbers that add up to "
+    yield case(sections=(2, 2)), message + "4", MALFORMED
+    yield (Case(op, x, ids, *[cache[:, :3].copy()] * 2, num_heads=2,
+                mrope_section=[2, 1, 1]), message + "3", MALFORMED)
+    yield (Case(op, x[..., :6].copy(), ids, cache, cache, num_heads=1,
+                mrope_section=[2, 1, 1]), "'cos_cache' and 'sin_cache' of [9x4] "
+           "and [9x4] are no angles for heads of width 6", MALFORMED)
+    yield (Case(op, x, ids, cache, cache), "Required attribute "
+           "'mrope_section' is missing", MALFORMED)
+
+
+def linear():
+    op, x, gate = "LinearAttention", random((2, 5, 8)), random((2, 5, 2))
+    def case(*others, k=x, v=x, q=x, queries=2, heads=2, rule="gated_delta",
+             **attributes):
+        return Case(op, q, k, v, *others, outputs=(0, 1), q_num_heads=queries,
+                    kv_num_heads=heads, update_rule=rule, **attributes)
+    yield (case(None, gate, gate, state_window=2),
+           "attribute 'state_window' is 2", UNSUPPORTED)
+    yield (case(None, gate, gate, k=x[:, :3].copy()), "'query' of [2x5x8], "
+           "'key' of [2x3x8] and 'value' of [2x5x8] are not [batch, length, "
+           "heads * width] of one length", MALFORMED)
+    yield (case(q=x[0].copy()), "'query' of [5x8], 'key' of [2x5x8]", MALFORMED)
+    empty = x[:, :0].copy()
+    yield (case(k=empty, v=empty, q=empty, rule="linear"),
+           "a sequence of no steps is not supported", UNSUPPORTED)
+    yield (case(queries=3), "hidden size 8 is no multiple of 3 heads",
+           MALFORMED)
+    for queries, heads, k in (2, 2, random((2, 5, 6))), (8, 2, x), (2, 1, x):
+        yield (case(queries=queries, heads=heads, k=k), f"{queries} heads of "
+               f"'query' of [2x5x8] and 'key' of [2x5x{k.shape[2]}] do not go "
+               f"with {heads} heads of 'value'", MALFORMED)
+    none = np.zeros([2, 5, 0], np.float32)
+    yield (case(q=none, k=none, v=x), "2 heads of 'query' of [2x5x0] and 'key' "
+           "of [2x5x0] do not go with 2 heads of 'value'", MALFORMED)
+    yield (case(random((2, 2, 4, 3)), gate, gate),
+           "'past_state' of [2x2x4x3] is not [2x2x4x4]", MALFORMED)
+    yield (case(None, None, gate), "'decay' is missing, which the rule "
+           "gated_delta takes", MALFORMED)
+    yield (case(rule="delta"), "'beta' is missing, which the rule delta takes",
+           MALFORMED)
+    yield (case(None, random((2, 5, 4)), gate), "'decay' of [2x5x4] is neither "
+           "[2x5x2] nor [2x5x8]", MALFORMED)
+    yield (case(None, gate, gate[0].copy()), "'beta' of [5x2] is neither "
+           "[2x5x2] nor [2x5x1]", MALFORMED)
+    op, two, three = "LinearAttentionGate", random((2,)), random((3,))
+    yield (Case(op, gate, two, three), "'dt_bias' of [2] and 'decay_scale' of "
+           "[3] are not one number for each head of 'a' of [2x5x2]", MALFORMED)
+    yield (Case(op, gate, two, two, outputs=(0, 1)),
+           "'b' is missing, of which 'beta' is made", MALFORMED)
+    yield (Case(op, gate, two, two, x, outputs=(0, 1)),
+           "'b' of [2x5x8] is not of the shape of 'a', [2x5x2]", MALFORMED)
+
+
+def causal():
+    x, w = random((2, 4, 6)), random((4, 1, 3))
+    def case(*others, x=x, w=w, **attributes):
+        return Case("CausalConvWithState", x, w, *others, outputs=(0, 1),
+                    **attributes)
+    for name, value in (("input_channel_offset", 1), ("input_channels", 2),
+                        ("state_channels_last", 0), ("state_length", 4),
+                        ("state_update_capacity", 2), ("state_window", 1),
+                        ("ndim", 2)):
+        yield (case(**{name: value}), f"attribute '{name}' is {value}",
+               UNSUPPORTED)
+    for shape, written in ((2, 4), "2x4"), ((2, 4, 5, 6), "2x4x5x6"):
+        yield (case(x=random(shape)), f"'input' of [{written}] is no batch of "
+               "sequences of channels", MALFORMED)
+    yield (case(channels_last=1), "'weight' of [4x1x3] is not [6, 1, taps]",
+           MALFORMED)
+    for shape, written in (((4, 3), "4x3"), ((4, 2, 3), "4x2x3"),
+                           ((4, 1, 0), "4x1x0")):
+        yield (case(w=np.ones(shape, np.float32)),
+               f"'weight' of [{written}] is not [4, 1, taps]", MALFORMED)
+    yield (case(random((3,))), "'bias' of [3] is not one number for each of 4 "
+           "channels", MALFORMED)
+    yield (case(None, random((2, 4, 2)), dilation=2),
+           "'past_state' of [2x4x2] is not [2x4x4]", MALFORMED)
+    yield (case(dilation=1 << 20),
+           "a filter of 3 taps, 1048576 apart", UNSUPPORTED)
+    yield (case(x=np.zeros([2, 4, 0], np.float32)),
+           "a sequence of no steps is not supported", UNSUPPORTED)
+
+
 def grouped():
     def case(*others, q=(2, 5, 64), kv=(2, 5, 32), total=5, known=(6,),
              ends=i32(4, 4), heads=4, past=(None, None), **attributes):
@@ -346,6 +442,7 @@ def quantized():
 
 def cases(every):
     for group in (layers, norms, diffusion, positions, experts, attention,
-                  separate, rotary, grouped, bits, quantized):
+                  separate, rotary, multimodal, linear, causal, grouped, bits,
+                  quantized):
         for case, message, code in group():
             yield (f"{group.__name__}: {message}", refuse, case, message, code)

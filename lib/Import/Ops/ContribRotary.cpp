@@ -65,36 +65,45 @@ std::pair<Value, Value> ax::import::readAngles(Node &n, int cosines, int sines,
   return {read(cosine), read(sine)};
 }
 
-static void importRotaryEmbedding(Node &n) {
-  Value x = n.in(0), places = n.in(1), cosines = n.in(2);
+/// The heads [batch, heads, length, width] of a node's input that it rotates,
+/// of width 2 * pairs or more; null, and a failure, where it is otherwise than
+/// its attributes and caches say.
+static Value headsToRotate(Node &n) {
+  Value x = n.in(0), cosines = n.in(2);
   if (n.failed())
-    return;
+    return {};
   if (n.intAttr("is_packed_batching", 0))
-    return (void)n.unsupported(
-        "attribute 'is_packed_batching' is not supported");
+    return n.unsupported("attribute 'is_packed_batching' is not supported");
   if (n.floatAttr("scale", 1) != 1)
-    return (void)n.unsupported("attribute 'scale' is not 1");
+    return n.unsupported("attribute 'scale' is not 1");
   int64_t rank = Emitter::rankOf(x);
-  if ((rank != 3 && rank != 4) || Emitter::rankOf(cosines) != 2) {
-    n.fail("'input' must have three or four dimensions, and caches two");
-    return;
-  }
+  if ((rank != 3 && rank != 4) || Emitter::rankOf(cosines) != 2)
+    return n.fail("'input' must have three or four dimensions, and caches two");
   int64_t pairs = Emitter::shapeOf(cosines)[1],
           dim = n.intAttr("rotary_embedding_dim", 0);
-  if (dim && dim != 2 * pairs) {
-    n.fail("rotary_embedding_dim is " + llvm::Twine(dim) + " and caches have " +
-           llvm::Twine(pairs) + " columns");
+  if (dim && dim != 2 * pairs)
+    return n.fail("rotary_embedding_dim is " + llvm::Twine(dim) +
+                  " and caches have " + llvm::Twine(pairs) + " columns");
+  if (rank == 4)
+    return x;
+  int64_t count = n.intAttr("num_heads", 0);
+  // Without a number of them, all of a head is rotated.
+  if (count == 0 && pairs > 0)
+    count = Emitter::shapeOf(x)[2] / (2 * pairs);
+  return splitHeads(n, x, count);
+}
+
+/// Gives the heads, rotated, in the shape of the input.
+static void giveRotated(Node &n, Value heads, Value cosines, Value sines) {
+  Value y = rotate(n.b, heads, cosines, sines, n.intAttr("interleaved", 0));
+  if (!y)
     return;
-  }
-  Value heads = x;
-  if (rank == 3) {
-    int64_t count = n.intAttr("num_heads", 0);
-    // Without a number of them, all of a head is rotated.
-    if (count == 0 && pairs > 0)
-      count = Emitter::shapeOf(x)[2] / (2 * pairs);
-    heads = splitHeads(n, x, count);
-  }
-  if (!heads)
+  n.out(Emitter::rankOf(n.in(0)) == 3 ? mergeHeads(n.b, y) : y);
+}
+
+static void importRotaryEmbedding(Node &n) {
+  Value heads = headsToRotate(n), places = n.in(1);
+  if (n.failed())
     return;
   int64_t batch = Emitter::shapeOf(heads)[0],
           length = Emitter::shapeOf(heads)[2];
@@ -112,11 +121,73 @@ static void importRotaryEmbedding(Node &n) {
     return;
   }
   auto [cosine, sine] = readAngles(n, 2, 3, places, Emitter::shapeOf(heads)[3]);
-  Value y = rotate(n.b, heads, cosine, sine, n.intAttr("interleaved", 0));
-  n.out(rank == 3 ? mergeHeads(n.b, y) : y);
+  giveRotated(n, heads, cosine, sine);
+}
+
+/// Which of three positions (in time, of a row, of a column) each pair of a
+/// head is rotated by: sections side by side, or (`isInterleaved`) the others'
+/// pairs every third among those of time.
+static std::vector<int64_t> streamsOfPairs(ArrayRef<int64_t> sections,
+                                           bool isInterleaved) {
+  std::vector<int64_t> streams;
+  for (int64_t stream = 0; stream < 3; ++stream)
+    streams.insert(streams.end(), sections[stream], isInterleaved ? 0 : stream);
+  if (isInterleaved)
+    for (auto [i, stream] : llvm::enumerate(streams))
+      if (auto pair = static_cast<int64_t>(i); pair < 3 * sections[pair % 3])
+        stream = pair % 3;
+  return streams;
+}
+
+/// Rotations by positions [3, batch, length].
+static void importMRotaryEmbedding(Node &n) {
+  Value heads = headsToRotate(n), places = n.in(1);
+  if (n.failed())
+    return;
+  Emitter &b = n.b;
+  int64_t batch = Emitter::shapeOf(heads)[0],
+          length = Emitter::shapeOf(heads)[2],
+          pairs = Emitter::shapeOf(n.in(2))[1];
+  if (Shape wanted{3, batch, length};
+      Emitter::shapeOf(places) != ArrayRef<int64_t>(wanted)) {
+    n.fail("'position_ids' of [" + shapeToString(Emitter::shapeOf(places)) +
+           "] is not [" + shapeToString(wanted) + "]");
+    return;
+  }
+  // Each is bounded by its rule.
+  std::vector<int64_t> sections = n.intsAttr("mrope_section");
+  if (sections.size() != 3 ||
+      sections[0] + sections[1] + sections[2] != pairs) {
+    n.fail("'mrope_section' is not three numbers that add up to " +
+           llvm::Twine(pairs));
+    return;
+  }
+  std::vector<int64_t> streams =
+      streamsOfPairs(sections, n.intAttr("mrope_layout", 0));
+  Value cosine, sine;
+  for (int64_t stream = 0; stream < 3 && !n.failed(); ++stream) {
+    if (stream > 0 && !llvm::is_contained(streams, stream))
+      continue;
+    Value at = b.reshape(b.sliceDim(places, 0, stream, 1), {batch, length});
+    auto [nextCosine, nextSine] =
+        readAngles(n, 2, 3, at, Emitter::shapeOf(heads)[3]);
+    HostTensor isIts(DType::Bool, {pairs});
+    for (int64_t pair = 0; pair < pairs; ++pair)
+      isIts.setInt(pair, streams[pair] == stream);
+    Value chosen = b.constant(std::move(isIts));
+    cosine = cosine ? b.select(chosen, nextCosine, cosine) : nextCosine;
+    sine = sine ? b.select(chosen, nextSine, sine) : nextSine;
+  }
+  giveRotated(n, heads, cosine, sine);
 }
 
 static const OpEntry entries[] = {
+    {"MRotaryEmbedding",
+     importMRotaryEmbedding,
+     1,
+     {"input:T=floats position_ids:int64 cos_cache:T sin_cache:T", "output:T",
+      "mrope_section!:ints mrope_layout:int interleaved:int num_heads:int "
+      "rotary_embedding_dim:int scale:float is_packed_batching:int"}},
     {"RotaryEmbedding",
      importRotaryEmbedding,
      1,
