@@ -1,4 +1,4 @@
-//===- ContribLinear.cpp - Linear attention -------------------------------===//
+//===- LinearAttention.cpp - Linear attention -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A head's state S [width of keys, width of values] is a memory that each
@@ -383,9 +383,16 @@ static void importLinearAttentionGate(Node &n) {
     n.out(1, b.unary(UnaryKind::sigmoid, rate));
 }
 
+static void importLinearAttention(Node &n) { LinearAttention(n).run(); }
+
+/// ONNX's own, the same but for several states.
+static const OpEntry onnxEntries[] = {
+    {"LinearAttention", importLinearAttention, 27},
+};
+
 static const OpEntry entries[] = {
     {"LinearAttention",
-     [](Node &n) { LinearAttention(n).run(); },
+     importLinearAttention,
      1,
      {"query:T=float|float16|bfloat16 key:T value:T "
       "past_state?:S=float|float16|bfloat16 decay?:T beta?:T",
@@ -399,6 +406,7 @@ static const OpEntry entries[] = {
       "decay:T beta?:T"}},
 };
 
-void ax::import::addContribLinear(OpTable &table) {
+void ax::import::addLinearAttention(OpTable &table) {
+  table.add(onnxEntries);
   table.add(entries, contribDomain);
 }

@@ -1,4 +1,4 @@
-//===- ContribCausalConv.cpp - Convolutions of what came before -----------===//
+//===- CausalConv.cpp - Convolutions of what came before ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
@@ -112,6 +112,11 @@ static void importCausalConv(Node &n) {
   n.out(1, asGiven(b.sliceDim(all, 2, length, reach), stateShape));
 }
 
+/// ONNX's own, with fewer attributes.
+static const OpEntry onnxEntries[] = {
+    {"CausalConvWithState", importCausalConv, 27},
+};
+
 static const OpEntry entries[] = {
     {"CausalConvWithState",
      importCausalConv,
@@ -124,6 +129,7 @@ static const OpEntry entries[] = {
       "state_window:int"}},
 };
 
-void ax::import::addContribCausalConv(OpTable &table) {
+void ax::import::addCausalConv(OpTable &table) {
+  table.add(onnxEntries);
   table.add(entries, contribDomain);
 }
