@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A token's result is a weighted sum of what the k experts that its router
-// prefers make of it. All experts are products with a batch of matrices, which
-// may be split by experts or by features, and those that a token did not choose
-// get the weight 0. Where the chosen ones are few in all, as in a decoder's
+// prefers make of it. All experts are two products, which may be split by
+// experts or by features, and those that a token did not choose get the weight
+// 0. Where the chosen ones are few in all, as in a decoder's
 // step, each is looked up instead, so that no others are read: one row times a
 // matrix, of a few bits as it is read.
 //
@@ -39,9 +39,9 @@ private:
   bool checkInput(int input, llvm::StringRef what, ArrayRef<int64_t> shape);
   bool checkLayer(const ExpertLayer &layer);
   bool route();
-  Value ofExpert(int input);
-  Value weightsOf(const ExpertLayer &layer);
-  Value zerosOf(const ExpertLayer &layer, int64_t blocks);
+  Value ofExpert(Value all, bool rowsFirst);
+  Value weightsOf(const ExpertLayer &layer, bool rowsFirst);
+  Value zerosOf(const ExpertLayer &layer, bool rowsFirst);
   Value apply(const ExpertLayer &layer, Value x);
   Value activate(Value y, Value x);
   Value gated(Value gate, Value linear);
@@ -210,18 +210,29 @@ bool Experts::route() {
   return parts && chosen;
 }
 
-/// An input of all experts, or without its first dimension.
-Value Experts::ofExpert(int input) {
-  Value all = n.in(input);
-  return expert ? b.gather(all, expert, 0) : all;
+/// An input of one expert, without its first dimension; or of all, which
+/// `rowsFirst` puts behind its rows.
+Value Experts::ofExpert(Value all, bool rowsFirst) {
+  if (expert)
+    return b.gather(all, expert, 0);
+  if (!rowsFirst || !all)
+    return all;
+  std::vector<int64_t> order{1, 0};
+  for (int64_t i = 2; i < Emitter::rankOf(all); ++i)
+    order.push_back(i);
+  return b.transpose(all, order);
 }
 
-Value Experts::zerosOf(const ExpertLayer &layer, int64_t blocks) {
+/// One for each row, or block of a row, as f32 with dimensions behind that are
+/// 1: [.., blocks, 1].
+Value Experts::zerosOf(const ExpertLayer &layer, bool rowsFirst) {
   if (!n.has(layer.zeros))
     return b.scalar(DType::F32,
                     static_cast<double>(int64_t(1) << (layer.bits - 1)));
-  Value zeros = unpackBits(b, ofExpert(layer.zeros), layer.bits,
-                           block ? blocks : layer.rows);
+  // Of whole rows several lie in a byte.
+  Value zeros = unpackBits(b, n.in(layer.zeros), layer.bits,
+                           block ? blocksOf(layer) : layer.rows);
+  zeros = ofExpert(zeros, rowsFirst);
   if (!zeros)
     return {};
   Shape shape(Emitter::shapeOf(zeros));
@@ -229,14 +240,14 @@ Value Experts::zerosOf(const ExpertLayer &layer, int64_t blocks) {
   return b.reshape(b.cast(zeros, DType::F32), shape);
 }
 
-/// [.., rows, columns] of the input's type.
-Value Experts::weightsOf(const ExpertLayer &layer) {
-  Value given = ofExpert(layer.weights);
+/// [.., rows, columns] of the input's type, or [rows, .., columns].
+Value Experts::weightsOf(const ExpertLayer &layer, bool rowsFirst) {
+  Value given = ofExpert(n.in(layer.weights), rowsFirst);
   if (!isQuantised || !given)
     return given;
   int64_t blocks = blocksOf(layer), columns = layer.columns / blocks;
   Value numbers = unpackBits(b, given, layer.bits, layer.columns);
-  Value scales = ofExpert(layer.scales);
+  Value scales = ofExpert(n.in(layer.scales), rowsFirst);
   if (!numbers || !scales)
     return {};
   Shape all(Emitter::shapeOf(numbers)), grid(all), ofScales(all);
@@ -244,28 +255,21 @@ Value Experts::weightsOf(const ExpertLayer &layer) {
   grid.push_back(columns);
   ofScales.push_back(1);
   Value y = b.sub(b.cast(b.reshape(numbers, grid), DType::F32),
-                  zerosOf(layer, blocks));
+                  zerosOf(layer, rowsFirst));
   y = b.mul(y, b.reshape(b.cast(scales, DType::F32), ofScales));
   return b.cast(b.reshape(y, all), Emitter::typeOf(x));
 }
 
-/// x [tokens, columns], or [experts, tokens, columns], by all experts as
-/// [experts, tokens, rows]; by one that is looked up, [tokens, rows].
+/// x [tokens, columns] by all experts as [tokens, experts, rows]; by one that
+/// is looked up, [tokens, rows].
 Value Experts::apply(const ExpertLayer &layer, Value x) {
-  Value w = weightsOf(layer);
+  Value w = weightsOf(layer, /*rowsFirst=*/false);
   if (!w || !x)
     return {};
-  Value y;
-  if (expert)
-    y = b.dot(x, w, {{}, {}, {1}, {1}});
-  else if (Emitter::rankOf(x) == 2)
-    y = b.transpose(b.dot(x, w, {{}, {}, {1}, {2}}), {1, 0, 2});
-  else
-    y = b.dot(x, w, {{0}, {0}, {2}, {2}});
-  if (!n.has(layer.bias))
-    return y;
-  Value bias = ofExpert(layer.bias);
-  return b.add(y, expert ? bias : b.reshape(bias, {experts, 1, layer.rows}));
+  Value y = b.dot(x, w, {{}, {}, {1}, {Emitter::rankOf(w) - 1}});
+  return n.has(layer.bias)
+             ? b.add(y, ofExpert(n.in(layer.bias), /*rowsFirst=*/false))
+             : y;
 }
 
 /// gate sigmoid(alpha gate) (linear + beta), both clipped.
@@ -305,20 +309,31 @@ Value Experts::activate(Value y, Value x) {
   return gated(part(0), part(1));
 }
 
-/// [tokens, width], f32 or wider, as is what `byChosen` gives.
+/// [tokens, width], f32 or wider, as is what `byChosen` gives. What experts
+/// make is weighted before their second layers: these are one product then,
+/// whose sum is over experts, too, and over the ranks that have them.
 Value Experts::byAll() {
-  Value y = b.wide(apply(second, activate(apply(first, x), x)));
-  // [experts, tokens, 1]: each one's part, 0 where it was not chosen.
-  Value isChosen = b.compare(CompareKind::eq, b.reshape(chosen, {1, tokens, k}),
-                             b.iota(DType::I64, {experts, 1, 1}, 0));
+  Value y = b.wide(activate(apply(first, x), x));
+  // [tokens, experts]: each one's part, 0 where it was not chosen.
+  Value isChosen = b.compare(CompareKind::eq, b.reshape(chosen, {tokens, k, 1}),
+                             b.iota(DType::I64, {1, 1, experts}, 2));
   Value part = b.reduce(
       ReduceOpKind::sum,
-      b.select(isChosen, b.reshape(parts, {1, tokens, k}), b.like(parts, 0)),
-      {2}, /*keepDims=*/true);
+      b.select(isChosen, b.reshape(parts, {tokens, k, 1}), b.like(parts, 0)),
+      {1}, /*keepDims=*/false);
+  Value w = weightsOf(second, /*rowsFirst=*/true);
+  if (!y || !part || !w)
+    return {};
   // What others make may be infinite.
-  Value none = b.like(part, 0);
-  y = b.select(b.compare(CompareKind::eq, part, none), none, b.mul(y, part));
-  return b.reduce(ReduceOpKind::sum, y, {0}, /*keepDims=*/false);
+  Value each = b.reshape(part, {tokens, experts, 1}), none = b.like(each, 0);
+  y = b.select(b.compare(CompareKind::eq, each, none), none, b.mul(y, each));
+  int64_t all = experts * inner;
+  y = b.reshape(b.cast(y, Emitter::typeOf(x)), {tokens, all});
+  y = b.wide(b.dot(y, b.reshape(w, {width, all}), {{}, {}, {1}, {1}}));
+  if (!n.has(second.bias))
+    return y;
+  Value bias = b.wide(n.in(second.bias));
+  return b.add(y, b.dot(part, bias, {{}, {}, {1}, {0}}));
 }
 
 Value Experts::byChosen() {
