@@ -150,6 +150,57 @@ static int onlyFactor(const std::vector<int> &factors) {
   return factors.size() == 1 ? factors[0] : -1;
 }
 
+/// What `value` was before it was moved or cast.
+static Value originOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, CastOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// Whether data choose by it: experts, which are no words.
+static bool isChoice(Value indices) {
+  return isa_and_nonnull<TopKOp, ArgReduceOp>(
+      originOf(indices).getDefiningOp());
+}
+
+/// Whether it is a batch of matrices that are looked up among a layer's, those
+/// of the experts that tokens choose.
+static bool isLookedUp(Value value) {
+  auto gather = originOf(value).getDefiningOp<GatherOp>();
+  return gather && gather.getAxis() == 0 && isWeight(gather.getOperand()) &&
+         tensorType(gather.getOperand()).getRank() > 2;
+}
+
+/// A dot of activations with a weight of integers, or with matrices that are
+/// looked up. (Of a weight of floats it is a linear already.)
+static WeightOp weightOpOf(DotOp dot, int number, const Rule &rule) {
+  WeightOp found;
+  bool isBatch = !dot.getLhsBatch().empty();
+  auto isOne = [&](Value value) {
+    return isBatch ? isLookedUp(value) : isWeight(value);
+  };
+  bool left = isOne(dot.getLhs());
+  if (left == isOne(dot.getRhs()) || dot.getLhsContract().size() != 1 ||
+      (!isBatch && !tensorType(dot).getElementType().isInteger()))
+    return found;
+  found.op = number;
+  found.x = left ? 1 : 0;
+  found.weight = left ? 0 : 1;
+  int64_t k = (left ? dot.getLhsContract() : dot.getRhsContract())[0];
+  ArrayRef<int64_t> batch = left ? dot.getLhsBatch() : dot.getRhsBatch();
+  const TensorMap &map = rule.operands[found.weight];
+  if (map.size() != batch.size() + 2)
+    return found;
+  found.k = onlyFactor(map[k]);
+  for (int64_t dim = 0; dim < static_cast<int64_t>(map.size()); ++dim)
+    if (dim != k && !llvm::is_contained(batch, dim))
+      found.n = onlyFactor(map[dim]);
+  return found;
+}
+
 std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
   std::vector<WeightOp> result;
   auto isState = [](Value value) {
@@ -172,23 +223,10 @@ std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
           found.k = k;
           found.n = onlyFactor(rule.results[0][dim]);
         })
-        // Of floats they are linears already.
-        .Case<DotOp>([&](DotOp dot) {
-          bool left = isWeight(dot.getLhs());
-          if (!tensorType(dot).getElementType().isInteger() ||
-              left == isWeight(dot.getRhs()) || !dot.getLhsBatch().empty() ||
-              dot.getLhsContract().size() != 1)
-            return;
-          found.x = left ? 1 : 0;
-          found.weight = left ? 0 : 1;
-          int64_t k = (left ? dot.getLhsContract() : dot.getRhsContract())[0];
-          if (rule.operands[found.weight].size() != 2)
-            return;
-          found.k = onlyFactor(rule.operands[found.weight][k]);
-          found.n = onlyFactor(rule.operands[found.weight][1 - k]);
-        })
+        .Case<DotOp>([&](DotOp dot) { found = weightOpOf(dot, i, rule); })
         .Case<GatherOp>([&](GatherOp gather) {
           if (gather.getAxis() != 0 || !isState(gather.getOperand()) ||
+              isChoice(gather.getIndices()) ||
               tensorType(gather.getOperand()).getRank() != 2)
             return;
           found.x = -1;

@@ -39,7 +39,8 @@ struct WeightOp {
 };
 
 /// The weight contractions among the ops: layers (in one group), a dot of
-/// integers with a weight, a gather of whole rows of a state.
+/// integers with a weight, a dot with matrices that are looked up among a
+/// weight's (experts), a gather of whole rows of a state.
 std::vector<WeightOp> findWeightOps(const ShardGraph &graph);
 
 /// A convolution of the forward pass in groups that are products themselves,
