@@ -85,6 +85,12 @@ REFUSED = {
     "scatters by other results": (
         "q = NonZero(x)\ni, j = Split<num_outputs=2>(q)\nt = Transpose(i)\n"
         "y = ScatterND(x, t, k)", WOULD_COUNT),
+    "fewer than places": (
+        "i = Constant<value_ints=[-1]>()\nf = Reshape(x, i)\n"
+        "v = Slice(f, ones, six)\nn = Shape(col)\nu = Slice(v, zeros, n)\n"
+        "t = Transpose(p)\ny = ScatterND(x, t, u)",
+        "there is room for 20 results to go to, and for 5 that go there: a "
+        "smaller --max gives both the same"),
     "Reshape to another number of pieces": (
         "n = Shape(row)\nb = Add(n, room)\n"
         "s = Concat<axis=0>(b, two)\ny = Reshape(k, s)",

@@ -94,6 +94,11 @@ ACCEPTED = {
     "GatherND": "t = Transpose(p)\ny = GatherND(x, t)",
     "GatherND of results": "i = Unsqueeze(zeros, ones)\ny = GatherND(k, i)\n"
                            "w = CastLike(col, k)",
+    # As PyTorch's masked_scatter takes as many of what it writes.
+    "as many of another": "i = Constant<value_ints=[-1]>()\nf = Reshape(x, i)\n"
+        "v = Exp(f)\nn = Shape(col)\nq = Slice(v, zeros, n)\n"
+        "t = Transpose(p)\ny = ScatterND(x, t, q)\n"
+        "x6 = Slice(x, zeros, n, zeros)\nw = Exp(x6)",
     "Pad": "b = Constant<value_ints=[1,0,2,1]>()\ny = Pad(k, b, half1)\n"
         "b2 = Constant<value_ints=[1,0]>()\nw = Pad(row, b2, one)",
     "GatherElements": "i = Constant<value_ints=[-1,0,1,-2]>()\n"

@@ -187,6 +187,15 @@ scatterResults(Node &n, ScatterKind kind, Value x, Value indices, Value updates,
   const Bound *among = b.boundOf(x), *bound = b.boundOf(updates),
               *other = b.boundOf(indices);
   bool isAmong = among && among->dim == dim;
+  if (bound && other && bound->dim == other->dim)
+    if (int64_t room = Emitter::shapeOf(updates)[bound->dim],
+        places = Emitter::shapeOf(indices)[bound->dim];
+        room < places) {
+      n.unsupported("there is room for " + llvm::Twine(places) +
+                    " results to go to, and for " + llvm::Twine(room) +
+                    " that go there: a smaller --max gives both the same");
+      return {};
+    }
   int64_t last = Emitter::rankOf(indices) - 1;
   if (dim >= Emitter::rankOf(x) || last < 0)
     return make(x, indices, updates);

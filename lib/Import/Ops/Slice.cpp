@@ -98,12 +98,23 @@ static std::optional<std::vector<int64_t>> endsOf(Node &n, Value x) {
   return numbers;
 }
 
+/// Ends of `x`, which is not counted itself, of which one is a number of
+/// results: the first so many are taken, as PyTorch's masked_scatter writes it.
+static std::optional<Sizes> countedEnds(Node &n, Value x) {
+  Value ends = x && n.has(2) && !n.b.boundOf(x) ? n.in(2) : Value();
+  if (!ends || Emitter::rankOf(ends) != 1 || !n.b.countBehind(ends))
+    return std::nullopt;
+  return n.openSizes(ends, "ends");
+}
+
 static void importSlice(Node &n) {
   Value x = n.in(0);
   if (auto moving = findMovingSlices(n, x))
     return n.out(lookUpSlices(n, x, *moving));
   std::optional<std::vector<int64_t>> starts = n.intsOf(1, "starts");
-  std::optional<std::vector<int64_t>> ends = endsOf(n, x);
+  std::optional<Sizes> counted = countedEnds(n, x);
+  std::optional<std::vector<int64_t>> ends =
+      counted ? std::optional(counted->most) : endsOf(n, x);
   std::optional<std::vector<int64_t>> axes = n.intsOf(3, "axes");
   std::optional<std::vector<int64_t>> steps = n.intsOf(4, "steps");
   if (!x || !starts || !ends || !axes || !steps)
@@ -124,6 +135,7 @@ static void importSlice(Node &n) {
   if (const Bound *found = n.b.boundOf(x))
     bound = *found;
   Value count;
+  std::optional<int64_t> first;
   if (n.dims(*axes, shape.size()).size() != axes->size())
     n.fail("an axis occurs twice");
   // There may be no dimension at all.
@@ -140,6 +152,15 @@ static void importSlice(Node &n) {
     if (step == 0) {
       n.fail("a step is 0");
       return;
+    }
+    if (counted && counted->open == i) {
+      if (start != 0 || step != 1)
+        return (void)n.intsOf(2, "ends");
+      first = dim;
+      count = end > size
+                  ? n.b.min(counted->count,
+                            n.b.scalar(DType::I64, static_cast<double>(size)))
+                  : counted->count;
     }
     // Results come first; what is left of them comes first, too.
     if (bound && dim == bound->dim && start >= 0 && step == 1) {
@@ -166,6 +187,13 @@ static void importSlice(Node &n) {
     sizes[dim] = span > 0 ? (span - 1) / stride + 1 : 0;
     from[dim] = sizes[dim] ? start : 0;
     by[dim] = sizes[dim] > 1 ? step : 1;
+  }
+  if (first) {
+    Value y = n.b.slice(x, from, sizes, by);
+    // All that there is room for is not what was given.
+    if (y == x)
+      y = n.b.select(n.b.scalar(DType::Bool, 1), x, x);
+    return n.out(n.b.bounded(y, *first, count));
   }
   if (!count || sizes[bound->dim] == shape[bound->dim])
     return n.out(n.b.slice(x, from, sizes, by));
