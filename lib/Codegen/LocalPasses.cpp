@@ -44,6 +44,8 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
   }
   passes.push_back(
       createComposeProducts({gpu ? gpuCacheBytes : cacheBytes, gpu}));
+  if (!gpu)
+    passes.push_back(createComposeVectors());
   if (gpu) {
     passes.push_back(createComposeAttention(attentionFor(*target)));
     passes.push_back(createComposeChecks());

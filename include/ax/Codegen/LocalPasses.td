@@ -108,6 +108,16 @@ def ComposeProducts : Pass<"axl-compose-products"> {
   ];
 }
 
+def ComposeVectors : Pass<"axl-compose-vectors"> {
+  let summary = "Products with one vector are sums";
+  let description = [{
+    For processors. A product of floats, or one of each of a batch, whose second factor
+    is one column becomes a sum along what is multiplied, of which a kernel is made: it
+    reads the matrix as it lies. So does one whose first factor is one row, if the matrix
+    is looked up.
+  }];
+}
+
 def MultiplyFloat8 : Pass<"axl-multiply-float8"> {
   let summary = "Scales of floats of eight bits stand behind their products";
   let description = [{
