@@ -232,6 +232,7 @@ static constexpr Rule rules[] = {
      "affine|elu|hardsigmoid|leakyrelu|relu|scaledtanh|sigmoid|softplus|"
      "softsign|tanh|thresholdedrelu"},
     oneOf("activation", "", "none|silu|swish"),
+    oneOf("activation", "GatedRMSNorm", "sigmoid|silu|swish"),
     range("activation", 0, 1, "GroupNorm"),
     range("activation", 0, 1, "SkipGroupNorm"),
     oneOf("activation", "FusedConv",

@@ -45,6 +45,14 @@ def norms():
            "'skip' of [2x8] does not go with 'input' of [2x3x8]", MALFORMED)
     yield (Case(skip, x, x, gamma, outputs=(0, 1)),
            "output 1 is not supported", UNSUPPORTED)
+    yield (Case("GatedRMSNorm", x, random((3,)), x),
+           "'X' of [2x3x8], 'scale' of [3] and 'gate' of [2x3x8] do not fit",
+           MALFORMED)
+    yield (Case("GatedAdd", x, x, x),
+           "'X' of [2x3x8], 'Y' of [2x3x8] and 'gate' of [2x3x8] do not fit",
+           MALFORMED)
+    yield (Case("GatedAdd", x, x, x, random((8, 1))),
+           "input 'gate_weight' is not supported", UNSUPPORTED)
     words, ids = random((9, 8)), random((2, 5), np.int32, 0, 9)
     embed = "EmbedLayerNormalization"
     yield (Case(embed, ids, ids, words, words, None, gamma, gamma),

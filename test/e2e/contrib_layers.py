@@ -97,6 +97,18 @@ def norms():
                gamma, epsilon=1e-5)
 
 
+def gated():
+    for dtype in np.float32, np.float16:
+        x, y, gate = (random((2, 3, 16), seed=i).astype(dtype) for i in range(3))
+        for width in 16, 8:
+            scale = random((width,)).astype(dtype)
+            for activation in "silu", "sigmoid":
+                yield Case("GatedRMSNorm", x, scale, gate, epsilon=1e-3,
+                           activation=activation)
+            yield Case("GatedRMSNorm", x, scale, gate, activation="swish")
+        yield Case("GatedAdd", x, y, gate[..., :1].copy())
+
+
 def own_domain():
     """What onnxruntime writes into ONNX's own domain."""
     x, gamma, beta = random((2, 3, 8)), random((8,)), random((8,), seed=1)
@@ -174,7 +186,7 @@ def ofGpus():
             raise Failed(f"{case.name}: {found}")
 
 
-GROUPS = (activations, constants, products, gemms, convolutions, norms,
+GROUPS = (activations, constants, products, gemms, convolutions, norms, gated,
           embeddings)
 
 

@@ -57,6 +57,51 @@ static void importSkipNorm(Node &n) {
                   : n.b.rmsNorm(sum, scale, {}, axis, epsilon));
 }
 
+/// The RMS norm of each so many numbers as there are scales, times what a gate
+/// lets through; all of it in f32.
+static void importGatedNorm(Node &n) {
+  Value x = n.in(0), scale = n.in(1), gate = n.in(2);
+  if (n.failed())
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x), one = Emitter::shapeOf(scale);
+  if (shape.empty() || one.size() != 1 || one[0] < 1 || shape.back() % one[0] ||
+      Emitter::shapeOf(gate) != shape) {
+    n.fail("'X' of [" + shapeToString(shape) + "], 'scale' of [" +
+           shapeToString(one) + "] and 'gate' of [" +
+           shapeToString(Emitter::shapeOf(gate)) + "] do not fit");
+    return;
+  }
+  Shape groups(shape);
+  groups.back() /= one[0];
+  groups.push_back(one[0]);
+  Value y = n.b.rmsNorm(n.b.reshape(n.b.wide(x), groups), n.b.wide(scale), {},
+                        Emitter::rankOf(x), n.floatAttr("epsilon", 1e-6f));
+  bool isSigmoid = n.stringAttr("activation", "silu") == "sigmoid";
+  Value open = n.b.unary(isSigmoid ? UnaryKind::sigmoid : UnaryKind::silu,
+                         n.b.wide(gate));
+  n.out(n.b.cast(n.b.mul(n.b.reshape(y, shape), open), Emitter::typeOf(x)));
+}
+
+/// X + Y gate, one number a row.
+static void importGatedAdd(Node &n) {
+  Value x = n.in(0), y = n.in(1), gate = n.in(2);
+  if (n.failed())
+    return;
+  if (n.has(3))
+    return (void)n.unsupported("input 'gate_weight' is not supported");
+  Shape rows(Emitter::shapeOf(x));
+  if (!rows.empty())
+    rows.back() = 1;
+  if (rows.empty() || Emitter::shapeOf(y) != Emitter::shapeOf(x) ||
+      Emitter::shapeOf(gate) != ArrayRef<int64_t>(rows)) {
+    n.fail("'X' of [" + shapeToString(Emitter::shapeOf(x)) + "], 'Y' of [" +
+           shapeToString(Emitter::shapeOf(y)) + "] and 'gate' of [" +
+           shapeToString(Emitter::shapeOf(gate)) + "] do not fit");
+    return;
+  }
+  n.out(n.b.add(x, n.b.mul(y, gate)));
+}
+
 /// The rows of a table that [batch, length] of indices choose.
 static Value embed(Node &n, int table, int indices, Value ids) {
   Value rows = n.in(table), chosen = n.in(indices);
@@ -127,6 +172,15 @@ static const OpEntry entries[] = {
       "position_ids?:int32",
       "output:T mask_index?:int32 embedding_sum?:T",
       "epsilon:float mask_index_type:int"}},
+    {"GatedAdd",
+     importGatedAdd,
+     1,
+     {"X:T=float|float16|bfloat16 Y:T gate:T gate_weight?:T", "output:T"}},
+    {"GatedRMSNorm",
+     importGatedNorm,
+     1,
+     {"X:T=float|float16|bfloat16 scale:T gate:T", "Y:T",
+      "activation:string epsilon:float"}},
     {"SkipLayerNormalization",
      importSkipNorm<true>,
      1,
