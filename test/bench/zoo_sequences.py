@@ -237,6 +237,47 @@ def t5(small):
     return g
 
 
+def spectrogram(small):
+    """Four seconds of sound as speech recognisers take them."""
+    points, step, mels, samples = (
+        (16, 8, 5, 80) if small else (400, 160, 80, 64000))
+    g = Graph("spectrogram")
+    x = g.input("sound", FLOAT, 1, samples, 1)
+    waves = g.op("STFT", x, g.constant(step, np.int64),
+                 g.constant(np.hanning(points)), onesided=1)
+    power = g.op("ReduceSum", g.op("Mul", waves, waves), g.ints(-1),
+                 keepdims=0)
+    bands = np.abs(np.random.default_rng(0).standard_normal(
+        (points // 2 + 1, mels)))
+    y = g.op("MatMul", power, g.constant(bands))
+    g.output(g.op("Log", g.op("Add", y, g.constant(1e-5))))
+    return g
+
+
+def experts(small):
+    """A layer of which each token's matrices are looked up, as PyTorch's exporters
+    write mixtures of experts."""
+    tokens, width, inner, count, k = (
+        (4, 8, 12, 4, 2) if small else (16, 512, 1024, 8, 2))
+    g = Graph("experts")
+    x = g.input("x", FLOAT, tokens, width)
+    shares = g.op("Softmax", g.linear(x, width, count, bias=False), axis=-1)
+    parts, which = g.op("TopK", shares, g.ints(k), outputs=2, axis=1)
+    which = g.op("Reshape", which, g.ints(-1))
+    rows = g.op("Expand", g.op("Unsqueeze", x, g.ints(1)),
+                g.ints(tokens, k, width))
+    rows = g.op("Reshape", rows, g.ints(tokens * k, width, 1))
+    for name, outputs, inputs in (("up", inner, width), ("down", width, inner)):
+        chosen = g.op("Gather", g.weight(count, outputs, inputs), which)
+        rows = g.op("MatMul", chosen, rows)
+        if name == "up":
+            rows = g.op("Mul", rows, g.op("Sigmoid", rows))
+    y = g.op("Mul", g.op("Reshape", rows, g.ints(tokens, k, width)),
+             g.op("Unsqueeze", parts, g.ints(2)))
+    g.output(g.op("ReduceSum", y, g.ints(1), keepdims=0))
+    return g
+
+
 def dlrm(small):
     """Rows of tables, their products with each other and with numbers."""
     batch, tables, rows, width = (3, 4, 10, 8) if small else (128, 26, 10000, 64)
@@ -264,4 +305,4 @@ def dlrm(small):
 
 NETWORKS = {network.__name__: network for network in (
     wav2vec, conv_tasnet, hifigan, lstm, lstm_batch, gru, bert, gpt_prefill,
-    gpt_decode, whisper, t5, dlrm)}
+    gpt_decode, whisper, t5, spectrogram, experts, dlrm)}
