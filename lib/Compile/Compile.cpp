@@ -10,6 +10,8 @@
 #include "ax/Dialect/Random.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/HostTensor.h"
+#include "ax/Support/JoinFirst.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -103,18 +105,23 @@ static llvm::Error checkUnbatched(ModuleOp module) {
   return llvm::Error::success();
 }
 
-/// An empty batch is a slip more often than meant.
+/// An empty batch is a slip more often than meant; a decoder's first step has a
+/// past of nothing for each of its layers.
 static void warnOfNothing(ProgramOp program) {
-  for (auto [i, type] : llvm::enumerate(program.getArgumentTypes()))
-    if (auto tensor = mlir::cast<mlir::RankedTensorType>(type);
-        tensor.getNumElements() == 0)
-      program.emitWarning("input '")
-          << program.getArgName(i) << "' has no elements ("
-          << llvm::join(llvm::map_range(
-                            tensor.getShape(),
-                            [](int64_t size) { return std::to_string(size); }),
-                        "x")
-          << "): what is made of it has none, or is a sum of nothing";
+  std::vector<std::string> empty;
+  for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
+    auto tensor = mlir::cast<mlir::RankedTensorType>(type);
+    if (tensor.getNumElements() == 0)
+      empty.push_back("'" + program.getArgName(i).str() + "' (" +
+                      shapeToString(tensor.getShape()) + ")");
+  }
+  if (empty.empty())
+    return;
+  bool isOne = empty.size() == 1;
+  program.emitWarning(isOne ? "input " : "inputs ")
+      << joinFirst(empty) << (isOne ? " has" : " have")
+      << " no elements: what is made of " << (isOne ? "it" : "them")
+      << " has none, or is a sum of nothing";
 }
 
 /// Bytes of the rank that needs most, of a plan that is to go through the
