@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/IndexRange.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -73,9 +74,22 @@ static IndexRange rangeOf(BinaryOp op, IndexRange a, IndexRange b) {
   }
 }
 
+namespace {
+/// Values are asked for once, however many ways lead to them.
+class RangeFinder {
+public:
+  IndexRange find(Value value, int depth = 0);
+
+private:
+  IndexRange ofResult(Value made, int depth);
+
+  llvm::DenseMap<Value, IndexRange> found;
+};
+} // namespace
+
 /// `made` is a result of an operation.
-static IndexRange rangeOfResult(Value made, int depth) {
-  auto of = [&](Value value) { return findRange(value, depth + 1); };
+IndexRange RangeFinder::ofResult(Value made, int depth) {
+  auto of = [&](Value value) { return find(value, depth + 1); };
   return llvm::TypeSwitch<Operation *, IndexRange>(made.getDefiningOp())
       .Case([](ConstantOp constant) { return rangeOf(constant); })
       .Case([](IotaOp iota) {
@@ -117,7 +131,7 @@ static IndexRange rangeOfResult(Value made, int depth) {
       .Default([](Operation *) { return IndexRange(); });
 }
 
-IndexRange findRange(Value value, int depth) {
+IndexRange RangeFinder::find(Value value, int depth) {
   auto element = dyn_cast<IntegerType>(tensorType(value).getElementType());
   if (!element || !element.isSignless() || element.getWidth() < 8)
     return {};
@@ -125,9 +139,16 @@ IndexRange findRange(Value value, int depth) {
                   llvm::maxIntN(element.getWidth())};
   if (!value.getDefiningOp() || depth > maxDepth)
     return type;
-  IndexRange range = rangeOfResult(value, depth);
+  if (auto known = found.find(value); known != found.end())
+    return known->second;
+  IndexRange range = ofResult(value, depth);
   // Arithmetic in the narrow type would have wrapped.
-  return range.low < type.low || range.high > type.high ? type : range;
+  if (range.low < type.low || range.high > type.high)
+    range = type;
+  found[value] = range;
+  return range;
 }
+
+IndexRange findRange(Value value) { return RangeFinder().find(value); }
 
 } // namespace ax

@@ -79,6 +79,8 @@ bool Emitter::isConstant(Value value) const {
   return value.getDefiningOp<ConstantOp>() && !boundOf(value);
 }
 
+Value Emitter::copied(Value x) { return select(scalar(DType::Bool, 1), x, x); }
+
 Value Emitter::bounded(Value x, int64_t dim, Value count) {
   if (x && count)
     bounds[x] = {dim, count, nodeOf(location)};

@@ -13,6 +13,8 @@ namespace {
 
 using Size = std::optional<int64_t>;
 
+bool isOfWord(char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; }
+
 /// One function for each level of precedence.
 class Parser {
 public:
@@ -30,15 +32,24 @@ private:
   static constexpr int maxDepth = 32;
 
   bool take(StringRef token) {
-    text = text.ltrim();
-    return text.consume_front(token);
+    StringRef rest = text.ltrim();
+    if (!rest.consume_front(token))
+      return false;
+    text = rest;
+    return true;
+  }
+
+  /// Without blanks it may be of a name: batch-size.
+  bool takeMinus() {
+    StringRef rest = text.ltrim();
+    return rest.size() < text.size() && rest.starts_with("- ") && take("-");
   }
 
   Size sum() {
     Size size = product();
     while (size) {
       bool isSum = take("+");
-      if (!isSum && !take("-"))
+      if (!isSum && !takeMinus())
         break;
       Size other = product();
       bool isWrong =
@@ -75,8 +86,7 @@ private:
       return take(")") ? size : std::nullopt;
     }
     text = text.ltrim();
-    StringRef word = text.take_while(
-        [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+    StringRef word = text.take_while(isOfWord);
     text = text.drop_front(word.size());
     if (word.empty())
       return std::nullopt;
@@ -102,10 +112,12 @@ import::evaluateDim(StringRef text,
 
 std::vector<StringRef> import::namesInDim(StringRef text) {
   std::vector<StringRef> names;
-  evaluateDim(text, [&](StringRef name) {
-    names.push_back(name);
-    // Whatever it is, more names may follow.
-    return Size(1);
-  });
+  while (!text.empty()) {
+    StringRef word = text.take_while(isOfWord);
+    text = text.drop_front(std::max<size_t>(word.size(), 1));
+    bool isFunction = text.ltrim().starts_with("(");
+    if (!word.empty() && !llvm::isDigit(word.front()) && !isFunction)
+      names.push_back(word);
+  }
   return names;
 }

@@ -170,6 +170,8 @@ public:
   static std::string nodeOf(mlir::Location location);
   /// Whether it is a constant, and how many of its elements count is known.
   bool isConstant(Value value) const;
+  /// A value of the same elements as `x` that nobody else has.
+  Value copied(Value x);
   /// `x`, which nobody else has.
   Value bounded(Value x, int64_t dim, Value count);
   /// Whether `count` is seen to be how many results `x` has.

@@ -104,6 +104,19 @@ std::optional<int64_t> InputBinder::sizeOf(llvm::StringRef symbol) const {
   return size ? size : evaluateDim(symbol, given);
 }
 
+std::vector<std::string>
+InputBinder::missingIn(const std::string &symbol) const {
+  std::vector<std::string> missing;
+  // Whether it is made of others, whatever they are.
+  bool isMade = evaluateDim(symbol, [&](llvm::StringRef name) {
+                  std::optional<int64_t> size = sizeOf(name);
+                  if (!size && !llvm::is_contained(missing, name))
+                    missing.push_back(name.str());
+                  return size ? size : std::optional<int64_t>(1);
+                }).has_value();
+  return isMade ? missing : std::vector{symbol};
+}
+
 void InputBinder::takeExamples() {
   std::vector<std::string> order;
   for (const onnx::ValueInfoProto *input : protos)
@@ -175,7 +188,8 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
         else if (size)
           bound.shape.push_back(*size);
         else if (!dim.dim_param().empty())
-          unboundSymbols.emplace(dim.dim_param(), input->name());
+          for (const std::string &symbol : missingIn(dim.dim_param()))
+            unboundSymbols.emplace(symbol, input->name());
         else
           isUnnamed = true;
         // Sizes that are known stay, others are letters.

@@ -41,6 +41,9 @@ private:
   llvm::Error checkNames();
   /// Given as such, or made of sizes that are.
   std::optional<int64_t> sizeOf(llvm::StringRef symbol) const;
+  /// What has to be given for a symbol that has no size: itself, or names that
+  /// it is made of.
+  std::vector<std::string> missingIn(const std::string &symbol) const;
   void takeExamples();
 
   std::map<std::string, int64_t> dims;

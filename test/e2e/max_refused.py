@@ -85,6 +85,14 @@ REFUSED = {
     "scatters by other results": (
         "q = NonZero(x)\ni, j = Split<num_outputs=2>(q)\nt = Transpose(i)\n"
         "y = ScatterND(x, t, k)", WOULD_COUNT),
+    "more than a dimension": (
+        "o = Unsqueeze(row, ones)\nt = Constant<value_ints=[0]>()\n"
+        "j = Mul(o, t)\nf = Cast<to=1>(o)\ny = ScatterElements<axis=1>(x, j, f)",
+        "there is room for 20 results along a dimension of 6: a smaller --max "
+        "gives them no more"),
+    "Slice up to fewer": ("n = Shape(col)\nb = Sub(n, three)\n"
+                          "y = Slice(x, zeros, b)",
+                          "input 'ends' (b) decides shapes"),
     "fewer than places": (
         "i = Constant<value_ints=[-1]>()\nf = Reshape(x, i)\n"
         "v = Slice(f, ones, six)\nn = Shape(col)\nu = Slice(v, zeros, n)\n"

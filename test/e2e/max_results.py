@@ -122,6 +122,14 @@ ACCEPTED = {
         "s = ReduceSum<keepdims=0>(k, ones)\n"
         "g = Greater(s, zero)\nh = NonZero(g)\nj = Transpose(h)\n"
         "v = GatherND(k, j)\ne = Exp(v)\nw = ScatterND(k, j, e)",
+    # Columns of what is counted; what is none is no index of theirs.
+    "scatters of columns": "i = Constant<value_ints=[1]>()\n"
+        "i1 = Unsqueeze(i, zeros)\nn = Shape(k)\nt = Constant<value_ints=[1]>()\n"
+        "r1 = Slice(n, zeros, ones)\ns = Concat<axis=0>(r1, t)\n"
+        "j = Expand(i1, s)\no = Unsqueeze(row, ones)\nh2 = Mod(o, three)\n"
+        "f = Cast<to=1>(o)\nj3 = Add(h2, t)\n"
+        "y = ScatterElements<axis=1>(k, j3, f)\n"
+        'w = ScatterElements<axis=1, reduction="add">(k, j, f)',
     "results in pieces": "s = Constant<value_ints=[-1,2]>()\n"
         "y = Reshape(k, s)\nu = Unsqueeze(k, both)\nw = Flatten<axis=4>(u)",
     # As TorchScript writes the one part of a split.

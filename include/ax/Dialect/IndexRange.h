@@ -17,7 +17,7 @@ struct IndexRange {
 
 /// What follows for the elements of an integer tensor from how it is made;
 /// padding may hold anything else.
-IndexRange findRange(mlir::Value value, int depth = 0);
+IndexRange findRange(mlir::Value value);
 
 } // namespace ax
 

@@ -33,7 +33,8 @@ using MultiplyFn = void (*)(const T *a, const T *b, int64_t bStride, T *c,
 
 /// c = a b, row-major: a has rows x k, b has k x columns, c has rows x columns
 /// elements; rows are `aStride`, `bStride`, `cStride` elements apart. `columns`
-/// is a multiple of VectorKernels::panelUnit.
+/// is a multiple of VectorKernels::panelUnit, of T of eight bytes of half of it
+/// (whole vectors).
 template <typename T>
 using MultiplyPanelFn = void (*)(const T *a, int64_t aStride, const T *b,
                                  int64_t bStride, T *c, int64_t cStride,

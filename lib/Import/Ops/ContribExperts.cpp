@@ -324,7 +324,7 @@ Value Experts::byAll() {
   Value w = weightsOf(second, /*rowsFirst=*/true);
   if (!y || !part || !w)
     return {};
-  // What others make may be infinite.
+  // What others' first layers make may be infinite.
   Value each = b.reshape(part, {tokens, experts, 1}), none = b.like(each, 0);
   y = b.select(b.compare(CompareKind::eq, each, none), none, b.mul(y, each));
   int64_t all = experts * inner;
@@ -358,9 +358,9 @@ void Experts::run() {
   if (!readOperands() || !route())
     return;
   // Gradients of looked up matrices would be as large as all of them.
-  constexpr int64_t mostProducts = 16;
+  constexpr int64_t mostProducts = 32;
   bool areFew = !b.isTraining() && tokens > 0 &&
-                tokens * k <= std::min(mostProducts, experts / 2);
+                tokens * k <= std::min(mostProducts, experts);
   Shape shape(Emitter::shapeOf(n.in(0)));
   Value y = areFew ? byChosen() : byAll();
   if (y)

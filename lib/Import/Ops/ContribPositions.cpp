@@ -59,16 +59,22 @@ static void importRelativePositionBias(Node &n) {
                   llvm::Twine(*keys) + " keys");
     return;
   }
-  HostTensor places(DType::I64, {*queries, *keys});
-  for (int64_t q = 0; q < *queries; ++q)
-    for (int64_t k = 0; k < *keys; ++k)
-      places.setInt(q * *keys + k,
-                    bucketOf(k - q, buckets, maxDistance, isBidirectional));
+  // Of each distance from the last query to the first key on.
+  int64_t distances = std::max<int64_t>(*queries + *keys - 1, 1);
+  HostTensor chosen(DType::I64, {distances});
+  for (int64_t i = 0; i < distances; ++i)
+    chosen.setInt(
+        i, bucketOf(i - (*queries - 1), buckets, maxDistance, isBidirectional));
   // The numbers of a head lie together, though the shape says otherwise.
   int64_t heads = Emitter::shapeOf(table)[1];
-  Value bias = n.b.gather(n.b.reshape(table, {heads, buckets}),
-                          n.b.constant(std::move(places)), 1);
-  n.out(n.b.reshape(bias, {1, heads, *queries, *keys}));
+  Value byDistance = n.b.gather(n.b.reshape(table, {heads, buckets}),
+                                n.b.constant(std::move(chosen)), 1);
+  Value place =
+      n.b.add(n.b.sub(n.b.iota(DType::I64, {1, *keys}, 1),
+                      n.b.iota(DType::I64, {*queries, 1}, 0)),
+              static_cast<double>(std::max<int64_t>(*queries - 1, 0)));
+  n.out(n.b.reshape(n.b.gather(byDistance, place, 1),
+                    {1, heads, *queries, *keys}));
 }
 
 static const OpEntry entries[] = {

@@ -205,7 +205,17 @@ scatterResults(Node &n, ScatterKind kind, Value x, Value indices, Value updates,
                    b.hasCount(indices, bound->count);
   if ((among && !isAmong) || (!isAmong && !isCounted) ||
       (!isCounted && (bound || other)) || width == 0)
-    return make(x, indices, updates);
+    return make(x, b.cleared(indices), updates);
+  if (isCounted && !areVectors && bound->dim != dim) {
+    int64_t size = Emitter::shapeOf(x)[bound->dim],
+            room = Emitter::shapeOf(indices)[bound->dim];
+    if (room > size) {
+      n.unsupported("there is room for " + llvm::Twine(room) +
+                    " results along a dimension of " + llvm::Twine(size) +
+                    ": a smaller --max gives them no more");
+      return {};
+    }
+  }
   b.dropBounds();
   Value count = isAmong ? among->count : Value();
   int64_t size = Emitter::shapeOf(x)[dim];

@@ -267,7 +267,7 @@ static void importExpand(Node &n) {
   if (open && !dim) {
     // What has room for one is not the operand, of which there is one.
     if (y == x)
-      y = n.b.select(n.b.scalar(DType::Bool, 1), x, x);
+      y = n.b.copied(x);
     y = n.b.bounded(y, static_cast<int64_t>(*open), sizes->count);
   }
   n.out(y);

@@ -104,6 +104,16 @@ static std::optional<Sizes> countedEnds(Node &n, Value x) {
   Value ends = x && n.has(2) && !n.b.boundOf(x) ? n.in(2) : Value();
   if (!ends || Emitter::rankOf(ends) != 1 || !n.b.countBehind(ends))
     return std::nullopt;
+  // Known ends may count from behind; those that data say then would, too.
+  bool isNumber =
+      n.b.forNumbersOfResults({ends}, [&](ArrayRef<HostTensor> known) {
+        for (int64_t i = 0; i < known[0].numElements(); ++i)
+          if (known[0].getInt(i) < 0 && !n.b.isFixed(ends, i))
+            return false;
+        return true;
+      });
+  if (!isNumber)
+    return std::nullopt;
   return n.openSizes(ends, "ends");
 }
 
@@ -192,7 +202,7 @@ static void importSlice(Node &n) {
     Value y = n.b.slice(x, from, sizes, by);
     // All that there is room for is not what was given.
     if (y == x)
-      y = n.b.select(n.b.scalar(DType::Bool, 1), x, x);
+      y = n.b.copied(x);
     return n.out(n.b.bounded(y, *first, count));
   }
   if (!count || sizes[bound->dim] == shape[bound->dim])

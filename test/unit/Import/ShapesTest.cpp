@@ -58,9 +58,11 @@ TEST(Shapes, SizesMadeOfOthers) {
     const char *dim;
     int64_t size;
   };
-  for (Row row : {Row{"past + new", 7}, Row{"past_1 - new*2 + 1", 3},
-                  Row{"(past+new)//2", 3}, Row{"(new + (past))*2", 14},
-                  Row{"past.2", 9}}) {
+  for (Row row :
+       {Row{"past + new", 7}, Row{"past_1 - new*2 + 1", 3},
+        Row{"(past+new)//2", 3}, Row{"(new + (past))*2", 14}, Row{"past.2", 9},
+        // Names behind what has no size for others.
+        Row{"(past_1 - new - past)*0 + (past_1 - past)//new + past", 5}}) {
     TestModel model;
     model.input("x", TensorProto::FLOAT, {row.dim});
     model.input("z", TensorProto::FLOAT, {"past", "new", "past_1", "past.2"});
@@ -78,10 +80,9 @@ TEST(Shapes, SizesMadeOfOthers) {
 
 TEST(Shapes, SizesThatAreNotMadeOfOthers) {
   std::string deep(100, '(');
-  for (std::string dim :
-       {"a + other", "a +", "a b", "(3) - a", "a // 0", "a // (0 - 2)",
-        "Max(a)", "(a", "a ++ a", "a * 9223372036854775807",
-        "a*99999999999999999999", deep.c_str()}) {
+  for (std::string dim : {"a +", "a b", "(3) - a", "a // 0", "a // (0 - 2)",
+                          "Max(a)", "(a", "a ++ a", "a * 9223372036854775807",
+                          "a*99999999999999999999", deep.c_str()}) {
     TestModel model;
     model.input("x", TensorProto::FLOAT, {dim, "a"});
     model.node("Relu", {"x"}, {"y"});
@@ -98,6 +99,26 @@ TEST(Shapes, SizesThatAreNotMadeOfOthers) {
     auto given = model.import(options);
     EXPECT_TRUE(bool(given)) << llvm::toString(given.takeError());
   }
+}
+
+// What is missing is asked for, not what is made of it; names behind a
+// difference that is none yet are known, too.
+TEST(Shapes, WhatSizesAreMadeOfIsAskedFor) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"(a - 5)//2 + b", "batch-size"});
+  model.node("Relu", {"x"}, {"y"});
+  model.output("y", TensorProto::FLOAT);
+  import::ImportOptions options;
+  options.dims["a"] = 9;
+  auto module = model.import(options);
+  ASSERT_FALSE(bool(module));
+  ErrorDescription error = describeError(module.takeError());
+  expectError(error, ExitCode::Usage, "'b' of input 'x': give --dim b=SIZE");
+  expectError(error, ExitCode::Usage, "give --dim batch-size=SIZE");
+  options.dims["b"] = 3;
+  options.dims["batch-size"] = 2;
+  auto given = model.import(options);
+  EXPECT_TRUE(bool(given)) << llvm::toString(given.takeError());
 }
 
 // As in test cases: with names, or in order.
