@@ -117,6 +117,9 @@ public:
   /// What else is known of a state, also in another shape; nothing when `state`
   /// is none, or when it is known already.
   void setKind(Value state, WeightKind kind);
+  /// The file has it in four bits; here each is a byte.
+  void noteFourBits(Value value) { ofFourBits.insert(value); }
+  bool isOfFourBits(Value value) const { return ofFourBits.contains(value); }
   /// A recurrent layer begins with it; nothing unless these are zeros.
   void noteInitialState(Value state);
   /// A node sees this of a batch for the state that `old` is; nothing when it
@@ -348,6 +351,7 @@ private:
   llvm::DenseMap<Value, Bound> bounds;
   /// What values were narrowed from that have the same elements.
   llvm::DenseMap<Value, Value> exact;
+  llvm::DenseSet<Value> ofFourBits;
   /// Operations of this node that depend on none of its inputs.
   llvm::DenseSet<mlir::Operation *> own;
   bool dropsBounds = false;

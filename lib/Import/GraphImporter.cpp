@@ -96,7 +96,10 @@ bool GraphImporter::importInitializers(const onnx::GraphProto &graph,
       return false;
     }
     b.noteFolded(stateName(proto.name()), *tensor);
-    scope.entries[proto.name()] = Entry(b.constant(std::move(*tensor)));
+    Value constant = b.constant(std::move(*tensor));
+    if (fourBitKind(proto.data_type()))
+      b.noteFourBits(constant);
+    scope.entries[proto.name()] = Entry(constant);
   }
   if (graph.sparse_initializer_size()) {
     b.fail(ExitCode::Unsupported, "sparse initializers are not supported");

@@ -136,8 +136,11 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
     else if (isFloat(weight.type) && !isFloat8(weight.type) &&
              model.roles.quantised.count(stateName(name)))
       b.setKind(loaded, WeightKind::Statistic);
-    scope.entries[name] = Entry(
-        weight.fourBits ? unpackFourBits(b, loaded, *weight.fourBits) : loaded);
+    if (weight.fourBits) {
+      loaded = unpackFourBits(b, loaded, *weight.fourBits);
+      b.noteFourBits(loaded);
+    }
+    scope.entries[name] = Entry(loaded);
   }
 
   const onnx::GraphProto &graph = model.proto.graph();

@@ -409,6 +409,16 @@ def bits():
            "'block_size' = 16", MALFORMED)
 
 
+def tables():
+    """One number of eight bits is none of four."""
+    ids, scales = random((3,), np.int64, 0, 9), random((9, 2))
+    for dtype, message in ((np.int8, "'data' is of numbers with a sign"),
+                           (np.uint8, "'scales' or 'zero_points' do not go "
+                            "with 'data' of [9x64] and 'block_size' = 32")):
+        yield (Case("GatherBlockQuantized", random((9, 64), dtype, 0, 9), ids,
+                    scales, known=[0, 2], block_size=32), message, MALFORMED)
+
+
 def quantized():
     x, one, zero = random((3, 8), np.uint8, 0, 256), *map(
         np.array, (np.float32(0.1), np.uint8(3)))
@@ -451,6 +461,6 @@ def quantized():
 def cases(every):
     for group in (layers, norms, diffusion, positions, experts, attention,
                   separate, rotary, multimodal, linear, causal, grouped, bits,
-                  quantized):
+                  tables, quantized):
         for case, message, code in group():
             yield (f"{group.__name__}: {message}", refuse, case, message, code)

@@ -12,8 +12,12 @@ using onnx::AttributeProto;
 
 static Value tensorConstant(Node &n, const onnx::TensorProto &proto) {
   llvm::Expected<HostTensor> tensor = toHostTensor(proto);
-  if (tensor)
-    return n.b.constant(std::move(*tensor));
+  if (tensor) {
+    Value constant = n.b.constant(std::move(*tensor));
+    if (fourBitKind(proto.data_type()))
+      n.b.noteFourBits(constant);
+    return constant;
+  }
   ErrorDescription why = describeError(tensor.takeError());
   return n.b.fail(why.code, why.message);
 }

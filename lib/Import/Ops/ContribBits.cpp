@@ -181,10 +181,10 @@ static void importGatherBlockQuantized(Node &n) {
                   "that are quantized along the last");
     return;
   }
-  // Numbers of four bits have come apart; bytes would have two of each.
-  bool isApart =
-      Emitter::typeOf(data) == DType::I8 ||
-      (bits != 8 && !blocks.empty() && shape.back() == blocks.back() * block);
+  // ONNX's own numbers of four bits have come apart.
+  bool isApart = n.b.isOfFourBits(data);
+  if (!isApart && Emitter::typeOf(data) != DType::U8)
+    return (void)n.fail("'data' is of numbers with a sign");
   int64_t columns = shape.back() * (isApart ? 1 : 8 / bits);
   bool fits = block >= 1 && columns % block == 0 &&
               static_cast<int64_t>(blocks.size()) == rank &&

@@ -50,6 +50,8 @@ TEST(VectorKernelsTest, Panels) {
         for (int64_t columns : {16, 32, 48, 64, 80}) {
           checkPanel(kernels->multiplyPanelF32, rows, k, columns);
           checkPanel(kernels->multiplyPanelF64, rows, k, columns);
+          // Vectors have half as many numbers of eight bytes.
+          checkPanel(kernels->multiplyPanelF64, rows, k, columns - 8);
         }
 }
 
