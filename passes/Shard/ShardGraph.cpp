@@ -5,6 +5,7 @@
 #include "ax/Dialect/Actions.h"
 
 #include "ax/Cost/OpCost.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -160,18 +161,24 @@ static Value originOf(Value value) {
   return value;
 }
 
-/// Whether data choose by it: experts, which are no words.
-static bool isChoice(Value indices) {
-  return isa_and_nonnull<TopKOp, ArgReduceOp>(
-      originOf(indices).getDefiningOp());
-}
-
-/// Whether it is a batch of matrices that are looked up among a layer's, those
-/// of the experts that tokens choose.
-static bool isLookedUp(Value value) {
-  auto gather = originOf(value).getDefiningOp<GatherOp>();
+/// Whether it looks up matrices among a layer's: those of the experts that
+/// tokens choose.
+static bool looksUpMatrices(GatherOp gather) {
   return gather && gather.getAxis() == 0 && isWeight(gather.getOperand()) &&
          tensorType(gather.getOperand()).getRank() > 2;
+}
+
+static bool isLookedUp(Value value) {
+  return looksUpMatrices(originOf(value).getDefiningOp<GatherOp>());
+}
+
+/// What matrices are looked up by: numbers of experts, which are no words.
+static llvm::DenseSet<Value> findChoices(const ShardGraph &graph) {
+  llvm::DenseSet<Value> choices;
+  for (Operation *op : graph.ops)
+    if (auto gather = dyn_cast<GatherOp>(op); looksUpMatrices(gather))
+      choices.insert(originOf(gather.getIndices()));
+  return choices;
 }
 
 /// A dot of activations with a weight of integers, or with matrices that are
@@ -203,6 +210,7 @@ static WeightOp weightOpOf(DotOp dot, int number, const Rule &rule) {
 
 std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
   std::vector<WeightOp> result;
+  llvm::DenseSet<Value> choices = findChoices(graph);
   auto isState = [](Value value) {
     return isa_and_nonnull<LoadOp>(value.getDefiningOp());
   };
@@ -226,7 +234,7 @@ std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
         .Case<DotOp>([&](DotOp dot) { found = weightOpOf(dot, i, rule); })
         .Case<GatherOp>([&](GatherOp gather) {
           if (gather.getAxis() != 0 || !isState(gather.getOperand()) ||
-              isChoice(gather.getIndices()) ||
+              choices.contains(originOf(gather.getIndices())) ||
               tensorType(gather.getOperand()).getRank() != 2)
             return;
           found.x = -1;

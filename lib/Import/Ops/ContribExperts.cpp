@@ -4,9 +4,9 @@
 // A token's result is a weighted sum of what the k experts that its router
 // prefers make of it. All experts are two products, which may be split by
 // experts or by features, and those that a token did not choose get the weight
-// 0. Where the chosen ones are few in all, as in a decoder's
-// step, each is looked up instead, so that no others are read: one row times a
-// matrix, of a few bits as it is read.
+// 0. Where the chosen ones are few in all, as in a decoder's step, each is
+// looked up instead, so that no others are read: one row times a matrix, of a
+// few bits as it is read.
 //
 //===----------------------------------------------------------------------===//
 
