@@ -170,6 +170,35 @@ static Value decompose(LayerNormOp op, int64_t parts) {
   return row.cast(y, tensorType(op.getX()).getElementType());
 }
 
+/// The dimension of which a slice takes every so many, all of them; none of
+/// other slices.
+static std::optional<int64_t> strideOf(SliceOp op) {
+  ArrayRef<int64_t> from = tensorType(op.getOperand()).getShape(),
+                    to = tensorType(op.getResult()).getShape();
+  std::optional<int64_t> found;
+  for (size_t dim = 0; dim < from.size(); ++dim) {
+    int64_t step = op.getSteps()[dim], start = op.getStarts()[dim];
+    if (start == 0 && step == 1 && from[dim] == to[dim])
+      continue;
+    bool isStride = step > 1 && start < step && from[dim] == to[dim] * step;
+    if (found || !isStride)
+      return std::nullopt;
+    found = static_cast<int64_t>(dim);
+  }
+  return found;
+}
+
+/// Gates and what they are for by turns, [2 n]: of [n, 2] the first or the
+/// second, so that ranks may have parts of n.
+static Value decompose(SliceOp op, int64_t dim) {
+  RowBuilder row(op);
+  SmallVector<int64_t> shape(tensorType(op.getResult()).getShape());
+  shape.insert(shape.begin() + dim + 1, op.getSteps()[dim]);
+  Value pairs = row.reshape(op.getOperand(), shape);
+  return row.reshape(row.slice(pairs, dim + 1, op.getStarts()[dim], 1),
+                     tensorType(op.getResult()).getShape());
+}
+
 /// True when it changed the program.
 static bool decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
   std::vector<WeightOp> weightOps = findWeightOps(graph);
@@ -195,7 +224,10 @@ static bool decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
       return numParts(axesOf(roles.role(tensor, dim), mesh));
     };
     Value result;
-    if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
+    if (auto slice = dyn_cast<SliceOp>(op)) {
+      if (std::optional<int64_t> dim = strideOf(slice); dim && parts(*dim) > 1)
+        result = decompose(slice, *dim);
+    } else if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
       if (parts(softmax.getDim()) > 1)
         result = decompose(softmax);
     } else if (auto norm = dyn_cast<RMSNormOp>(op)) {

@@ -34,7 +34,8 @@ def DecomposeSplit : Pass<"ax-decompose-split", "::ax::PlanOp"> {
   let description = [{
     Softmax and norms over a dimension that the recipe will split become their
     primitives, so that a row costs an exchange of one or two numbers. What needs
-    all of these at once has `ax.gathered`, the number of a dimension.
+    all of these at once has `ax.gathered`, the number of a dimension. A slice that takes
+    every second of such a dimension, or every so many, is one of pairs.
   }];
 }
 
