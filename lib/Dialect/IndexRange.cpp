@@ -16,7 +16,7 @@ static IndexRange join(IndexRange a, IndexRange b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
-static IndexRange rangeOf(ConstantOp constant) {
+IndexRange rangeOf(ConstantOp constant) {
   auto values = dyn_cast<DenseIntElementsAttr>(constant.getValue());
   if (!values || values.empty() ||
       (!values.isSplat() && values.getNumElements() > maxConstants))
@@ -78,11 +78,14 @@ namespace {
 /// Values are asked for once, however many ways lead to them.
 class RangeFinder {
 public:
+  explicit RangeFinder(llvm::function_ref<IndexRange(ConstantOp)> ofConstant)
+      : ofConstant(ofConstant) {}
   IndexRange find(Value value, int depth = 0);
 
 private:
   IndexRange ofResult(Value made, int depth);
 
+  llvm::function_ref<IndexRange(ConstantOp)> ofConstant;
   llvm::DenseMap<Value, IndexRange> found;
 };
 } // namespace
@@ -91,7 +94,7 @@ private:
 IndexRange RangeFinder::ofResult(Value made, int depth) {
   auto of = [&](Value value) { return find(value, depth + 1); };
   return llvm::TypeSwitch<Operation *, IndexRange>(made.getDefiningOp())
-      .Case([](ConstantOp constant) { return rangeOf(constant); })
+      .Case([&](ConstantOp constant) { return ofConstant(constant); })
       .Case([](IotaOp iota) {
         int64_t size = tensorType(iota.getResult()).getDimSize(iota.getDim());
         return IndexRange{0, std::max<int64_t>(size - 1, 0)};
@@ -149,6 +152,9 @@ IndexRange RangeFinder::find(Value value, int depth) {
   return range;
 }
 
-IndexRange findRange(Value value) { return RangeFinder().find(value); }
+IndexRange findRange(Value value,
+                     llvm::function_ref<IndexRange(ConstantOp)> ofConstant) {
+  return RangeFinder(ofConstant).find(value);
+}
 
 } // namespace ax

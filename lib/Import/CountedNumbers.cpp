@@ -16,26 +16,28 @@
 using namespace ax;
 using namespace ax::import;
 
-static std::pair<Value, int64_t> originOf(Value value, int64_t at,
+static std::pair<Value, int64_t> originOf(Emitter &b, Value value, int64_t at,
                                           bool fromCount = true);
 
-/// The integer that a constant is everywhere, if it is that.
-static std::optional<int64_t> integerOf(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto numbers =
-      constant ? mlir::dyn_cast<mlir::SplatElementsAttr>(constant.getValue())
-               : mlir::SplatElementsAttr();
-  if (!numbers || !numbers.getElementType().isInteger())
-    return std::nullopt;
-  return numbers.getSplatValue<llvm::APInt>().getSExtValue();
+/// Whether it is a constant that is `number` everywhere.
+static bool isEverywhere(Emitter &b, Value value, int64_t number) {
+  if (!value.getDefiningOp<ConstantOp>())
+    return false;
+  std::optional<HostTensor> known = b.knownValue(value);
+  if (!known || isFloat(known->getType()))
+    return false;
+  for (int64_t i = 0; i < known->numElements(); ++i)
+    if (known->getInt(i) != number)
+      return false;
+  return true;
 }
 
 /// What 0 is added to, as TorchScript writes where the first part of a split
 /// ends; nothing of other sums.
-static Value unchangedBy(BinaryOp sum) {
+static Value unchangedBy(Emitter &b, BinaryOp sum) {
   for (int side : {0, 1})
     if (sum.getKind() == BinaryKind::add &&
-        integerOf(sum->getOperand(side)) == 0 &&
+        isEverywhere(b, sum->getOperand(side), 0) &&
         sum->getOperand(1 - side).getType() == sum.getType())
       return sum->getOperand(1 - side);
   return {};
@@ -44,14 +46,14 @@ static Value unchangedBy(BinaryOp sum) {
 /// Whether element `at` is that of the list in `select`, which chooses another
 /// where it is -1, as TorchScript writes sizes that stay: a number of results
 /// is none.
-static bool isGivenSize(SelectOp select, int64_t at) {
+static bool isGivenSize(Emitter &b, SelectOp select, int64_t at) {
   auto isUnset = select.getCondition().getDefiningOp<CompareOp>();
   Value list = select.getOnFalse();
   if (!isUnset || isUnset.getKind() != CompareKind::eq ||
       isUnset.getLhs() != list)
     return false;
-  return integerOf(isUnset.getRhs()) == -1 &&
-         originOf(list, at, /*fromCount=*/false)
+  return isEverywhere(b, isUnset.getRhs(), -1) &&
+         originOf(b, list, at, /*fromCount=*/false)
              .first.getDefiningOp<AtMostOp>();
 }
 
@@ -63,7 +65,7 @@ static bool canCount(DType type) {
 
 /// Where element `at` of a short list of numbers comes from; `fromCount`: if
 /// that is a number of results, what it counts.
-static std::pair<Value, int64_t> originOf(Value value, int64_t at,
+static std::pair<Value, int64_t> originOf(Emitter &b, Value value, int64_t at,
                                           bool fromCount) {
   while (mlir::Operation *op = value.getDefiningOp()) {
     bool isList = Emitter::rankOf(value) == 1;
@@ -84,11 +86,11 @@ static std::pair<Value, int64_t> originOf(Value value, int64_t at,
         at -= Emitter::numElementsOf(operand);
       }
     } else if (auto select = mlir::dyn_cast<SelectOp>(op);
-               select && isList && isGivenSize(select, at)) {
+               select && isList && isGivenSize(b, select, at)) {
       value = select.getOnFalse();
     } else if (auto sum = mlir::dyn_cast<BinaryOp>(op);
-               sum && unchangedBy(sum)) {
-      value = unchangedBy(sum);
+               sum && unchangedBy(b, sum)) {
+      value = unchangedBy(b, sum);
     } else {
       break;
     }
@@ -113,7 +115,7 @@ std::optional<std::string> Emitter::countBehind(Value value) {
 }
 
 std::optional<int64_t> Emitter::elementOf(Value list, int64_t at) {
-  std::tie(list, at) = originOf(list, at);
+  std::tie(list, at) = originOf(*this, list, at);
   std::optional<HostTensor> known = demand(list);
   if (!known || isFloat(known->getType()))
     return std::nullopt;
@@ -121,7 +123,7 @@ std::optional<int64_t> Emitter::elementOf(Value list, int64_t at) {
 }
 
 std::optional<int64_t> Emitter::distance(Value from, Value to, int64_t at) {
-  auto [sum, sumAt] = originOf(to, at);
+  auto [sum, sumAt] = originOf(*this, to, at);
   auto add = sum.getDefiningOp<BinaryOp>();
   if (!add || add.getKind() != BinaryKind::add)
     return std::nullopt;
@@ -131,14 +133,15 @@ std::optional<int64_t> Emitter::distance(Value from, Value to, int64_t at) {
       return numElementsOf(operand) == 1 ? 0 : place;
     };
     std::optional<int64_t> added = elementOf(number, placeIn(number));
-    if (added && originOf(same, placeIn(same)) == originOf(from, at))
+    if (added &&
+        originOf(*this, same, placeIn(same)) == originOf(*this, from, at))
       return added;
   }
   return std::nullopt;
 }
 
 bool Emitter::isFixed(Value value, int64_t at) {
-  std::tie(value, at) = originOf(value, at);
+  std::tie(value, at) = originOf(*this, value, at);
   if (demand(value))
     return true;
   mlir::Operation *op = value.getDefiningOp();
@@ -154,7 +157,7 @@ bool Emitter::isFixed(Value value, int64_t at) {
 
 bool Emitter::isCount(Value value) {
   return value && numElementsOf(value) == 1 &&
-         originOf(value, 0, /*fromCount=*/false)
+         originOf(*this, value, 0, /*fromCount=*/false)
              .first.getDefiningOp<AtMostOp>();
 }
 
@@ -164,8 +167,8 @@ bool Emitter::isSame(Value a, Value b, int depth) {
   if (a == b)
     return true;
   if (numElementsOf(a) == 1 && numElementsOf(b) == 1) {
-    auto [left, leftAt] = originOf(a, 0);
-    auto [right, rightAt] = originOf(b, 0);
+    auto [left, leftAt] = originOf(*this, a, 0);
+    auto [right, rightAt] = originOf(*this, b, 0);
     if (left == right)
       return leftAt == rightAt;
     if (numElementsOf(left) == 1 && numElementsOf(right) == 1) {

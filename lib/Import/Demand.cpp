@@ -19,14 +19,23 @@
 using namespace ax;
 using namespace ax::import;
 
-/// What data give between equal bounds, as of Min(Max(x, 10), 10).
-static std::optional<HostTensor> betweenEqualBounds(mlir::Operation *op) {
+std::optional<HostTensor> Emitter::betweenEqualBounds(mlir::Operation *op) {
   auto limit = mlir::dyn_cast<BinaryOp>(op);
   if (!limit ||
       !llvm::is_contained({BinaryKind::min, BinaryKind::max}, limit.getKind()))
     return std::nullopt;
   constexpr int64_t maxSizes = 1024;
-  IndexRange range = findRange(limit.getResult());
+  auto ofConstant = [&](ConstantOp constant) {
+    std::optional<HostTensor> known = knownValue(constant);
+    if (!known || known->numElements() == 0)
+      return IndexRange();
+    IndexRange range{known->getInt(0), known->getInt(0)};
+    for (int64_t i = 1; i < known->numElements(); ++i)
+      range = {std::min(range.low, known->getInt(i)),
+               std::max(range.high, known->getInt(i))};
+    return range;
+  };
+  IndexRange range = findRange(limit.getResult(), ofConstant);
   if (range.low != range.high ||
       Emitter::numElementsOf(limit.getResult()) > maxSizes)
     return std::nullopt;

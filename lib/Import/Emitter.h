@@ -144,7 +144,7 @@ public:
   /// they are, if it is seen.
   std::optional<int64_t> distance(Value from, Value to, int64_t at);
   /// Whether it is seen to be a number of results: 0 or more.
-  static bool isCount(Value value);
+  bool isCount(Value value);
 
   /// Names of the program's inputs that a value depends on.
   std::vector<std::string> inputsBehind(Value value) const;
@@ -317,6 +317,8 @@ private:
   llvm::SmallVector<Value> finishEmit(OpClass opClass, mlir::Operation *op);
   void keepBounds(mlir::Operation *op);
   bool isSame(Value a, Value b, int depth = 0);
+  /// What data give between equal bounds, as of Min(Max(x, 10), 10).
+  std::optional<HostTensor> betweenEqualBounds(mlir::Operation *op);
   void remember(mlir::Operation *op);
   std::optional<std::vector<HostTensor>>
   interpret(mlir::Operation *op, ArrayRef<HostTensor> operands);

@@ -264,6 +264,18 @@ def noSize(nodes, message):
             raise Failed(done.stderr)
 
 
+def bounds():
+    """A number of x between bounds that are not one is any of these."""
+    for low, high in ("2, 3", "5, 3"), ("5, 3", "5, 3"):
+        graph = model(
+            "float[4] x", "float y", "i = Cast<to=7>(x)\n"
+            "m = ReduceMax<keepdims=0>(i)\nl = Max(m, low)\n"
+            "e = Min(l, high)\nc = ConstantOfShape(e)\n"
+            "r = ReduceMax(x)\ny = Add(c, r)",
+            f"int64[2] low = {{{low}}}, int64[2] high = {{{high}}}", opset=18)
+        refuse(graph, "decides shapes, so it must be known when compiling", 4)
+
+
 def samples():
     """Adaptive RoiAlign: as many samples in a bin as fit the largest region."""
     graph = model(
@@ -464,6 +476,7 @@ def cases(every):
     for name, row in NO_SIZE.items():
         yield f"no size: {name}", noSize, *row
     yield "a branch for none", noneOfThem
+    yield "bounds that are not one", bounds
     yield "adaptive samples", samples
     yield "padded", padded
     yield "edited", edited

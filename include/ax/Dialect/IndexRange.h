@@ -5,6 +5,8 @@
 
 #include "ax/Dialect/Ax.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <limits>
 
 namespace ax {
@@ -15,9 +17,15 @@ struct IndexRange {
   int64_t high = std::numeric_limits<int64_t>::max();
 };
 
+/// Of a constant's elements.
+IndexRange rangeOf(ConstantOp constant);
+
 /// What follows for the elements of an integer tensor from how it is made;
-/// padding may hold anything else.
-IndexRange findRange(mlir::Value value);
+/// padding may hold anything else. `ofConstant`: where constants do not hold
+/// their elements yet.
+IndexRange
+findRange(mlir::Value value,
+          llvm::function_ref<IndexRange(ConstantOp)> ofConstant = rangeOf);
 
 } // namespace ax
 

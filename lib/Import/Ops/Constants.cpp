@@ -123,7 +123,7 @@ static void importRange(Node &n) {
     if (isFloat(Emitter::typeOf(last)))
       last = n.b.unary(UnaryKind::ceil, last);
     last = n.b.cast(last, DType::I64);
-    if (!Emitter::isCount(last))
+    if (!n.b.isCount(last))
       last = n.b.max(last, n.b.like(last, 0));
     if (std::optional<Sizes> sizes = n.openSizes(last, "limit"))
       n.out(n.b.bounded(n.b.iota(Emitter::typeOf(first), {sizes->most[0]}, 0),
