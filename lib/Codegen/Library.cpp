@@ -18,7 +18,8 @@ Operation *getLibraryCore(Operation *op) {
   return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
              AttentionOp, AttentionGradientOp, LocalAttentionOp,
              LocalAttentionGradientOp, PoolOp, MaxPoolGradientOp, TopKOp,
-             NonMaxSuppressionOp, CheckIndicesOp, LookUpOp>(op)
+             NonMaxSuppressionOp, CheckIndicesOp, LookUpOp, GroupedMatmulOp,
+             GroupedWeightGradientOp>(op)
              ? op
              : nullptr;
 }
@@ -75,7 +76,8 @@ public:
         .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
               AttentionOp, AttentionGradientOp, LocalAttentionOp,
               LocalAttentionGradientOp, PoolOp, MaxPoolGradientOp, TopKOp,
-              NonMaxSuppressionOp, CheckIndicesOp, LookUpOp>(
+              NonMaxSuppressionOp, CheckIndicesOp, LookUpOp, GroupedMatmulOp,
+              GroupedWeightGradientOp>(
             [&](auto concrete) { buildFor(concrete); });
     addResults(core);
     return std::move(call);
@@ -364,6 +366,37 @@ private:
     rt::LookUpDesc out;
     out.table = denseArgument(op.getTableMutable());
     out.x = denseArgument(op.getBytesMutable());
+    call.desc = out;
+  }
+
+  /// Matrices as [groups, k, n].
+  template <typename Op>
+  static void turn(Op op, rt::TensorDesc &w) {
+    if (!op.getTransposeW())
+      return;
+    std::swap(w.sizes[1], w.sizes[2]);
+    std::swap(w.strides[1], w.strides[2]);
+  }
+  void buildFor(GroupedMatmulOp op) {
+    rt::GroupedMatmulDesc out;
+    out.x = desc(argument(op.getXMutable()));
+    out.w = desc(argument(op.getWMutable()));
+    turn(op, out.w);
+    if (!rt::hasUnitStride(out.w))
+      call.wantsDense.push_back(op.getW());
+    out.groups = denseArgument(op.getGroupsMutable());
+    out.y = result();
+    out.constantW = isConstant(call.arguments[1].base);
+    call.desc = out;
+  }
+  void buildFor(GroupedWeightGradientOp op) {
+    rt::GroupedMatmulDesc out;
+    out.kind = rt::GroupedKind::WeightGradient;
+    out.x = desc(argument(op.getXMutable()));
+    out.y = desc(argument(op.getGradientMutable()));
+    out.groups = denseArgument(op.getGroupsMutable());
+    out.w = result();
+    turn(op, out.w);
     call.desc = out;
   }
 

@@ -44,6 +44,7 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
   }
   passes.push_back(
       createComposeProducts({gpu ? gpuCacheBytes : cacheBytes, gpu}));
+  passes.push_back(createGroupProducts({gpu}));
   if (!gpu)
     passes.push_back(createComposeVectors());
   if (gpu) {

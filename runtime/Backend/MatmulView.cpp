@@ -83,10 +83,4 @@ MatmulDesc collapse(const MatmulDesc &original) {
   return desc;
 }
 
-bool hasUnitStride(const TensorDesc &matrix) {
-  size_t rank = matrix.sizes.size();
-  return matrix.strides[rank - 1] == 1 || matrix.strides[rank - 2] == 1 ||
-         matrix.sizes[rank - 1] == 1 || matrix.sizes[rank - 2] == 1;
-}
-
 } // namespace ax::rt

@@ -112,6 +112,12 @@ ExpectedCpuOp prepareNonMaxSuppression(const NonMaxSuppressionDesc &desc);
 ExpectedCpuOp prepareIndexCheck(const IndexCheckDesc &desc);
 ExpectedCpuOp prepareLookUp(const LookUpDesc &desc);
 
+/// Of products by `prepareCpuOp`, or by our own packed kernels.
+ExpectedCpuOp prepareGroupedMatmul(const GroupedMatmulDesc &desc,
+                                   const CpuConstant &constant,
+                                   PackedWeights &packed);
+ExpectedCpuOp prepareGroupedWeightGradient(const GroupedMatmulDesc &desc);
+
 } // namespace ax::rt
 
 #endif // AX_RUNTIME_CPULIBRARY_H

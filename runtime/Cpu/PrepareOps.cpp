@@ -269,6 +269,13 @@ ExpectedCpuOp prepareOp(const LookUpDesc &desc, const CpuConstant &,
   return prepareLookUp(desc);
 }
 
+ExpectedCpuOp prepareOp(const GroupedMatmulDesc &desc,
+                        const CpuConstant &constant, PackedWeights &packed) {
+  return desc.kind == GroupedKind::WeightGradient
+             ? prepareGroupedWeightGradient(desc)
+             : prepareGroupedMatmul(desc, constant, packed);
+}
+
 } // namespace
 
 ExpectedCpuOp prepareCpuOp(const LibraryDesc &desc, const CpuConstant &constant,

@@ -38,6 +38,9 @@ template <>
 inline constexpr int64_t count<PoolKind> =
     static_cast<int64_t>(PoolKind::MaxGradient) + 1;
 template <>
+inline constexpr int64_t count<GroupedKind> =
+    static_cast<int64_t>(GroupedKind::WeightGradient) + 1;
+template <>
 inline constexpr int64_t count<MicroBatches> =
     static_cast<int64_t>(MicroBatches::Once) + 1;
 template <>
@@ -139,6 +142,12 @@ void visit(Archive &a, IndexCheckDesc &desc) {
 template <typename Archive>
 void visit(Archive &a, LookUpDesc &desc) {
   a(1, desc.table), a(2, desc.x);
+}
+
+template <typename Archive>
+void visit(Archive &a, GroupedMatmulDesc &desc) {
+  a(1, desc.kind), a(2, desc.x), a(3, desc.w), a(4, desc.y);
+  a(5, desc.groups), a(6, desc.constantW);
 }
 
 //===----------------------------------------------------------------------===//

@@ -297,6 +297,31 @@ Fault faultOf(const LookUpDesc &d) {
   return d.table.numElements() == numBytes ? "" : badSizes;
 }
 
+Fault faultOf(const GroupedMatmulDesc &d) {
+  bool isGradient = d.kind == GroupedKind::WeightGradient;
+  const TensorDesc &result = isGradient ? d.w : d.y;
+  const TensorDesc &factor = isGradient ? d.y : d.w;
+  if (Fault fault = findFault({&d.x, &factor, &d.groups, &result});
+      !fault.empty())
+    return fault;
+  const Sizes &x = d.x.sizes, &w = d.w.sizes, &y = d.y.sizes;
+  if (x.size() != 2 || w.size() != 3 || y != Sizes{x[0], w[2]} ||
+      w[1] != x[1] || d.groups.sizes != Sizes{x[0]} || !d.groups.isDense())
+    return badSizes;
+  TensorDesc swapped = d.w;
+  std::swap(swapped.sizes[1], swapped.sizes[2]);
+  std::swap(swapped.strides[1], swapped.strides[2]);
+  bool isWhole = isGradient ? d.w.isDense() || swapped.isDense()
+                            : d.y.isDense() && hasUnitStride(d.w);
+  if (!isWhole || (isGradient && d.constantW) || (x[0] > 0 && w[0] == 0))
+    return badSizes;
+  bool fits = isFloat(d.x.dtype) && !isFloat8(d.x.dtype) &&
+              factor.dtype == d.x.dtype &&
+              areProducts(d.x.dtype, result.dtype) &&
+              (d.groups.dtype == DType::I32 || d.groups.dtype == DType::I64);
+  return fits ? "" : badTypes;
+}
+
 } // namespace
 
 std::string findFault(const LibraryDesc &desc) {

@@ -41,6 +41,12 @@ bool TensorDesc::isDense() const {
   return true;
 }
 
+bool hasUnitStride(const TensorDesc &matrix) {
+  size_t rank = matrix.sizes.size();
+  return matrix.strides[rank - 1] == 1 || matrix.strides[rank - 2] == 1 ||
+         matrix.sizes[rank - 1] == 1 || matrix.sizes[rank - 2] == 1;
+}
+
 bool MatmulDesc::operator==(const MatmulDesc &o) const {
   return a == o.a && b == o.b && c == o.c && hasBias == o.hasBias &&
          hasResidual == o.hasResidual &&
@@ -85,6 +91,11 @@ bool NonMaxSuppressionDesc::operator==(const NonMaxSuppressionDesc &o) const {
 bool IndexCheckDesc::operator==(const IndexCheckDesc &o) const {
   return indices == o.indices && sizes == o.sizes && isCount == o.isCount &&
          layout == o.layout && order == o.order;
+}
+
+bool GroupedMatmulDesc::operator==(const GroupedMatmulDesc &o) const {
+  return kind == o.kind && x == o.x && w == o.w && y == o.y &&
+         groups == o.groups && constantW == o.constantW;
 }
 
 namespace {
@@ -205,6 +216,11 @@ std::vector<TensorDesc> argumentsOf(const LookUpDesc &desc) {
   return {desc.table, desc.x,
           TensorDesc::dense(desc.table.dtype, desc.x.sizes)};
 }
+std::vector<TensorDesc> argumentsOf(const GroupedMatmulDesc &desc) {
+  if (desc.kind == GroupedKind::WeightGradient)
+    return {desc.x, desc.y, desc.groups, desc.w};
+  return {desc.x, desc.w, desc.groups, desc.y};
+}
 
 struct Describe {
   static std::string pairs(const AttentionDesc &d) {
@@ -254,6 +270,12 @@ struct Describe {
   std::string operator()(const LookUpDesc &d) const {
     return "look_up " + typed(d.x);
   }
+  std::string operator()(const GroupedMatmulDesc &d) const {
+    if (d.kind == GroupedKind::WeightGradient)
+      return "grouped_weight_gradient " + shapeToString(d.x.sizes) + ", " +
+             shapeToString(d.y.sizes) + " -> " + typed(d.w);
+    return "grouped_matmul " + shapeToString(d.x.sizes) + " x " + typed(d.w);
+  }
 };
 
 struct Flops {
@@ -282,6 +304,9 @@ struct Flops {
   int64_t operator()(const NonMaxSuppressionDesc &) const { return 0; }
   int64_t operator()(const IndexCheckDesc &) const { return 0; }
   int64_t operator()(const LookUpDesc &) const { return 0; }
+  int64_t operator()(const GroupedMatmulDesc &d) const {
+    return 2 * d.x.numElements() * d.y.sizes.back();
+  }
 };
 
 } // namespace
@@ -319,6 +344,8 @@ int packedArgument(const LibraryDesc &desc) {
     return matmul->constantB ? 1 : -1;
   if (const auto *conv = std::get_if<ConvDesc>(&desc))
     return conv->constantW ? 1 : -1;
+  if (const auto *grouped = std::get_if<GroupedMatmulDesc>(&desc))
+    return grouped->constantW ? 1 : -1;
   return -1;
 }
 

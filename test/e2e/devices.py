@@ -13,6 +13,7 @@ FEW = {
     "compiled_plans": "pp=2|without compiler|training|embedded",
     "dropout": "",
     "dump_tensors": "",
+    "experts": "",
     "given_weights": "",
     "max_detection": "",
     "models": "--dp=2 --tp=2 --pp=2$",
@@ -35,6 +36,7 @@ BARE = {
 # On the simulated GPU, whose threads take turns on one processor.
 CUDA = {
     "dropout": "^(transformer|mask|RandomNormal|Bernoulli)$",
+    "experts": "",
     "given_weights": "--tied|F16",
     "indices": "",
     "max_detection": "",

@@ -118,6 +118,19 @@ def ComposeVectors : Pass<"axl-compose-vectors"> {
   }];
 }
 
+def GroupProducts : Pass<"axl-group-products"> {
+  let summary = "Products with matrices that are looked up go by groups";
+  let description = [{
+    A product of floats, one of each of a batch, whose second factor is gathered by
+    whole matrices becomes `axl.grouped_matmul`, if there are more rows than matrices:
+    each matrix then meets all rows that look it up, and none is copied. The sum of
+    outer products by what they were looked up by becomes
+    `axl.grouped_weight_gradient`. For a GPU both are products with all matrices, of
+    which each row keeps those with its own.
+  }];
+  let options = [Option<"gpu", "gpu", "bool", "false", "For a GPU">];
+}
+
 def MultiplyFloat8 : Pass<"axl-multiply-float8"> {
   let summary = "Scales of floats of eight bits stand behind their products";
   let description = [{

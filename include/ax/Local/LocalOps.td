@@ -257,6 +257,39 @@ def Axl_LookUpOp : Axl_Op<"look_up", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Axl_GroupedMatmulOp : Axl_Op<"grouped_matmul", [Pure]> {
+  let summary = "Each row times the matrix of its group";
+  let description = [{
+    x [rows, k], w [groups, k, n], with `transpose_w` [groups, n, k]; `groups` [rows]
+    has the number of each row's group, which is one that there is. Result [rows, n]:
+    row r is x[r] w[groups[r]]. What `axl-group-products` makes of products with
+    matrices that are looked up.
+  }];
+  let arguments = (ins Axl_FloatTensor:$x, Axl_FloatTensor:$w,
+    Axl_IndexTensor:$groups, UnitAttr:$transpose_w);
+  let results = (outs Axl_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $w `[` $groups `]` (`transpose_w` $transpose_w^)? attr-dict `:`
+    type($x) `,` type($w) `,` type($groups) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
+def Axl_GroupedWeightGradientOp : Axl_Op<"grouped_weight_gradient", [Pure]> {
+  let summary = "The gradient of groups' matrices";
+  let description = [{
+    That of w in `axl.grouped_matmul`, from x [rows, k] and `gradient` [rows, n], that
+    of its result: for each group the sum of x[r]^T gradient[r] over its rows, which is
+    0 where there are none.
+  }];
+  let arguments = (ins Axl_FloatTensor:$x, Axl_FloatTensor:$gradient,
+    Axl_IndexTensor:$groups, UnitAttr:$transpose_w);
+  let results = (outs Axl_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $gradient `[` $groups `]` (`transpose_w` $transpose_w^)? attr-dict `:`
+    type($x) `,` type($gradient) `,` type($groups) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
 def Axl_ReportFaultOp : Axl_Op<"report_fault"> {
   let summary = "The run ends with an error if a check has found one";
   let description = [{

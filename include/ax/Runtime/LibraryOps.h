@@ -40,6 +40,9 @@ struct TensorDesc {
   }
 };
 
+/// One of the last two dimensions has stride 1 (or size 1).
+bool hasUnitStride(const TensorDesc &matrix);
+
 /// Applied to the sum with the bias, in at least f32, before the residual.
 enum class Activation { None, Relu, GeluErf, GeluTanh, Silu, Tanh, Sigmoid };
 
@@ -220,10 +223,31 @@ struct LookUpDesc {
   }
 };
 
+/// The product of rows with a matrix each; its gradient in the matrices.
+enum class GroupedKind { Forward, WeightGradient };
+
+/// Rows of x are of groups, each of which has a matrix of w: y[r] = x[r]
+/// w[group of r]. Arguments: x, w, groups, y; of a weight gradient x, y (the
+/// gradient of what the product made), groups, w: w[g] is the sum of x[r]^T
+/// y[r] over the rows r of g, 0 where there are none.
+struct GroupedMatmulDesc {
+  GroupedKind kind = GroupedKind::Forward;
+  /// x: [rows, k]; w: [groups, k, n], of which k or n is innermost; y: [rows,
+  /// n]. All of one floating type, but that the result of f16 or bf16 may be
+  /// f32. The result is dense, or w's last two strides are swapped.
+  TensorDesc x, w, y;
+  /// [rows], i32 or i64, dense: from 0 on, below the number of groups.
+  TensorDesc groups;
+  /// w never changes between executions, so it may be packed.
+  bool constantW = false;
+
+  bool operator==(const GroupedMatmulDesc &o) const;
+};
+
 using LibraryDesc =
     std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc, TopKDesc,
                  NonMaxSuppressionDesc, IndexCheckDesc, AttentionGradientDesc,
-                 LookUpDesc>;
+                 LookUpDesc, GroupedMatmulDesc>;
 
 /// Returns why no device can do it: sizes, strides, types that do not fit each
 /// other, or overflow; empty when there is no fault. The functions below, and

@@ -12,9 +12,6 @@ namespace ax::rt {
 /// a or b get size 1.
 MatmulDesc collapse(const MatmulDesc &desc);
 
-/// One of the last two dimensions has stride 1 (or size 1).
-bool hasUnitStride(const TensorDesc &matrix);
-
 } // namespace ax::rt
 
 #endif // AX_RUNTIME_MATMULVIEW_H

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A token's result is a weighted sum of what the k experts that its router
-// prefers make of it. All experts are two products, which may be split by
-// experts or by features, and those that a token did not choose get the weight
-// 0. Where the chosen ones are few in all, as in a decoder's step, each is
-// looked up instead, so that no others are read: one row times a matrix, of a
-// few bits as it is read.
+// prefers make of it. Their matrices are looked up, as PyTorch's exporters
+// write it. Those of a few bits would be widened for each token: there all
+// experts are two products, and those that a token did not choose get the
+// weight 0. Where the chosen ones are few in all, as in a decoder's step, each
+// is looked up by itself, so that no others are read: one row times a matrix,
+// of a few bits as it is read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,6 +46,7 @@ private:
   Value apply(const ExpertLayer &layer, Value x);
   Value activate(Value y, Value x);
   Value gated(Value gate, Value linear);
+  Value byLookUp();
   Value byAll();
   Value byChosen();
   int64_t blocksOf(const ExpertLayer &layer) const {
@@ -62,7 +64,8 @@ private:
   ExpertLayer first{"fc1"}, second{"fc2"}, third{"fc3"};
   /// [tokens, k]: which ones, and their parts.
   Value chosen, parts;
-  /// The number of the one that is looked up; null: all are taken.
+  /// The number of the one that is looked up, or those of each row; null: all
+  /// are taken.
   Value expert;
 };
 
@@ -210,8 +213,8 @@ bool Experts::route() {
   return parts && chosen;
 }
 
-/// An input of one expert, without its first dimension; or of all, which
-/// `rowsFirst` puts behind its rows.
+/// An input of one expert, without its first dimension, or of each row's; or of
+/// all, which `rowsFirst` puts behind its rows.
 Value Experts::ofExpert(Value all, bool rowsFirst) {
   if (expert)
     return b.gather(all, expert, 0);
@@ -260,13 +263,15 @@ Value Experts::weightsOf(const ExpertLayer &layer, bool rowsFirst) {
   return b.cast(b.reshape(y, all), Emitter::typeOf(x));
 }
 
-/// x [tokens, columns] by all experts as [tokens, experts, rows]; by one that
-/// is looked up, [tokens, rows].
+/// x [tokens, columns] by all experts as [tokens, experts, rows]; by what is
+/// looked up, [tokens, rows].
 Value Experts::apply(const ExpertLayer &layer, Value x) {
   Value w = weightsOf(layer, /*rowsFirst=*/false);
   if (!w || !x)
     return {};
-  Value y = b.dot(x, w, {{}, {}, {1}, {Emitter::rankOf(w) - 1}});
+  bool ofEachRow = expert && Emitter::rankOf(expert) == 1;
+  std::vector<int64_t> batch(ofEachRow ? 1 : 0, 0);
+  Value y = b.dot(x, w, {batch, batch, {1}, {Emitter::rankOf(w) - 1}});
   return n.has(layer.bias)
              ? b.add(y, ofExpert(n.in(layer.bias), /*rowsFirst=*/false))
              : y;
@@ -309,9 +314,22 @@ Value Experts::activate(Value y, Value x) {
   return gated(part(0), part(1));
 }
 
-/// [tokens, width], f32 or wider, as is what `byChosen` gives. What experts
-/// make is weighted before their second layers: these are one product then,
-/// whose sum is over experts, too, and over the ranks that have them.
+/// [tokens, width], f32 or wider, as is what the others give.
+Value Experts::byLookUp() {
+  expert = b.reshape(chosen, {tokens * k});
+  Value rows =
+      b.broadcast(b.reshape(x, {tokens, 1, width}), {tokens, k, width});
+  rows = b.reshape(rows, {tokens * k, width});
+  Value y = b.wide(apply(second, activate(apply(first, rows), rows)));
+  if (!y)
+    return {};
+  y = b.mul(b.reshape(y, {tokens, k, width}), b.reshape(parts, {tokens, k, 1}));
+  return b.reduce(ReduceOpKind::sum, y, {1}, /*keepDims=*/false);
+}
+
+/// What experts make is weighted before their second layers: these are one
+/// product then, whose sum is over experts, too, and over the ranks that have
+/// them.
 Value Experts::byAll() {
   Value y = b.wide(activate(apply(first, x), x));
   // [tokens, experts]: each one's part, 0 where it was not chosen.
@@ -357,12 +375,11 @@ Value Experts::byChosen() {
 void Experts::run() {
   if (!readOperands() || !route())
     return;
-  // Gradients of looked up matrices would be as large as all of them.
   constexpr int64_t mostProducts = 32;
   bool areFew = !b.isTraining() && tokens > 0 &&
                 tokens * k <= std::min(mostProducts, experts);
   Shape shape(Emitter::shapeOf(n.in(0)));
-  Value y = areFew ? byChosen() : byAll();
+  Value y = !isQuantised ? byLookUp() : areFew ? byChosen() : byAll();
   if (y)
     n.out(b.reshape(b.cast(y, Emitter::typeOf(x)), shape));
 }

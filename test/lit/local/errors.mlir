@@ -697,3 +697,43 @@ axl.stage @s(%x: tensor<4xi8>, %t: tensor<256xui8>) {
   %0 = axl.look_up %x in %t : tensor<4xi8>, tensor<256xui8> -> tensor<4xi8>
   axl.yield %0 : tensor<4xi8>
 }
+
+// -----
+
+axl.stage @s(%x: tensor<4x3xf32>, %w: tensor<3x5xf32>, %g: tensor<4xi64>) {
+  // expected-error @+1 {{needs rows, and a matrix for each group, and has 'tensor<4x3xf32>', 'tensor<3x5xf32>' and 'tensor<4x5xf32>'}}
+  %0 = axl.grouped_matmul %x, %w[%g] : tensor<4x3xf32>, tensor<3x5xf32>, tensor<4xi64> -> tensor<4x5xf32>
+  axl.yield %0 : tensor<4x5xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4x3xf32>, %w: tensor<2x3x5xf32>, %g: tensor<4xi64>) {
+  // expected-error @+1 {{has rows 'tensor<4x3xf32>' and 'tensor<4x5xf32>', which do not fit matrices 'tensor<2x3x5xf32>'}}
+  %0 = axl.grouped_matmul %x, %w[%g] transpose_w : tensor<4x3xf32>, tensor<2x3x5xf32>, tensor<4xi64> -> tensor<4x5xf32>
+  axl.yield %0 : tensor<4x5xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4x3xf32>, %y: tensor<4x5xf32>, %g: tensor<3xi64>) {
+  // expected-error @+1 {{has groups 'tensor<3xi64>' of 4 rows}}
+  %0 = axl.grouped_weight_gradient %x, %y[%g] : tensor<4x3xf32>, tensor<4x5xf32>, tensor<3xi64> -> tensor<2x3x5xf32>
+  axl.yield %0 : tensor<2x3x5xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4x3xf32>, %w: tensor<0x3x5xf32>, %g: tensor<4xi64>) {
+  // expected-error @+1 {{has rows, and no group}}
+  %0 = axl.grouped_matmul %x, %w[%g] : tensor<4x3xf32>, tensor<0x3x5xf32>, tensor<4xi64> -> tensor<4x5xf32>
+  axl.yield %0 : tensor<4x5xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4x3xbf16>, %w: tensor<2x3x5xf32>, %g: tensor<4xi64>) {
+  // expected-error @+1 {{cannot multiply 'bf16' by 'f32' to 'f32'}}
+  %0 = axl.grouped_matmul %x, %w[%g] : tensor<4x3xbf16>, tensor<2x3x5xf32>, tensor<4xi64> -> tensor<4x5xf32>
+  axl.yield %0 : tensor<4x5xf32>
+}

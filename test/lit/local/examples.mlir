@@ -27,6 +27,10 @@ ax.plan @p version 1 {
       %40 = ax.constant dense<7> : tensor<256xui8> -> tensor<256xui8>
       %41 = ax.constant dense<[0, -1]> : tensor<2xi8> -> tensor<2xi8>
       %42 = axl.look_up %41 in %40 : tensor<2xi8>, tensor<256xui8> -> tensor<2xui8>
+      %43 = ax.constant dense<0.5> : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
+      %44 = ax.constant dense<[0, 1, 1, 0]> : tensor<4xi64> -> tensor<4xi64>
+      %45 = axl.grouped_matmul %x, %43[%44] : tensor<4x4xf32>, tensor<2x4x8xf32>, tensor<4xi64> -> tensor<4x8xf32>
+      %46 = axl.grouped_weight_gradient %x, %45[%44] transpose_w : tensor<4x4xf32>, tensor<4x8xf32>, tensor<4xi64> -> tensor<2x8x4xf32>
       %9 = axl.random %8 seed %7 step %7 id 4 : tensor<i64>, tensor<i64>, tensor<i64> -> tensor<f32>
       %13 = axl.library(%x, %w) {
       ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>):

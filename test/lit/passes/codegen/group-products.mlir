@@ -1,0 +1,94 @@
+// RUN: axopt-opt %s --axl-group-products --split-input-file | FileCheck %s
+// RUN: axopt-opt %s --axl-group-products=gpu --split-input-file | FileCheck %s --check-prefix=GPU
+
+// As PyTorch's exporters write experts: a column for each matrix.
+// CHECK-LABEL: axl.stage @columns
+// CHECK-NOT: ax.gather
+// CHECK: %[[X:.*]] = ax.reshape %{{.*}} -> tensor<16x64xf32>
+// CHECK: %[[Y:.*]] = axl.grouped_matmul %[[X]], %arg1[%{{.*}}] transpose_w : tensor<16x64xf32>, tensor<4x32x64xf32>, tensor<16xi64> -> tensor<16x32xf32>
+// CHECK: %[[R:.*]] = ax.reshape %[[Y]] : tensor<16x32xf32> -> tensor<16x1x32xf32>
+// CHECK: %[[T:.*]] = ax.transpose %[[R]] [0, 2, 1] : tensor<16x1x32xf32> -> tensor<16x32x1xf32>
+// CHECK: axl.yield %[[T]]
+// GPU-LABEL: axl.stage @columns
+// GPU-NOT: axl.grouped
+// GPU: %[[ALL:.*]] = ax.dot %{{.*}}, %arg1 batch [] x [] contract [1] x [2] : tensor<16x64xf32>, tensor<4x32x64xf32> -> tensor<16x4x32xf32>
+// GPU: %[[OWN:.*]] = ax.select %{{.*}}, %[[ALL]], %{{.*}} -> tensor<16x4x32xf32>
+// GPU: ax.reduce sum %[[OWN]] dims [1] : tensor<16x4x32xf32> -> tensor<16x32xf32>
+axl.stage @columns(%s: tensor<16x4xf32>, %w: tensor<4x32x64xf32>, %x: tensor<16x64x1xf32>) {
+  %values, %i = ax.top_k %s k 1 dim 1 : tensor<16x4xf32> -> tensor<16x1xf32>, tensor<16x1xi64>
+  %flat = ax.reshape %i : tensor<16x1xi64> -> tensor<16xi64>
+  %m = ax.gather %w[%flat] axis 0 : tensor<4x32x64xf32>, tensor<16xi64> -> tensor<16x32x64xf32>
+  %y = ax.dot %m, %x batch [0] x [0] contract [2] x [1] : tensor<16x32x64xf32>, tensor<16x64x1xf32> -> tensor<16x32x1xf32>
+  axl.yield %y : tensor<16x32x1xf32>
+}
+
+// -----
+
+// Indices of two dimensions, in another order, which may count from behind;
+// several rows for each; matrices on the right.
+// CHECK-LABEL: axl.stage @rows
+// CHECK: ax.transpose %arg2 [1, 0, 2, 3] : tensor<3x5x7x8xbf16> -> tensor<5x3x7x8xbf16>
+// CHECK: ax.compare lt %arg0
+// CHECK: ax.broadcast %{{.*}} : tensor<15x1xi64> -> tensor<15x7xi64>
+// CHECK: %[[Y:.*]] = axl.grouped_matmul %{{.*}}, %arg1[%{{.*}}] : tensor<105x8xbf16>, tensor<4x8x6xbf16>, tensor<105xi64> -> tensor<105x6xf32>
+// CHECK: %[[S:.*]] = ax.reshape %[[Y]] : tensor<105x6xf32> -> tensor<5x3x7x6xf32>
+// CHECK: ax.transpose %[[S]] [1, 0, 2, 3] : tensor<5x3x7x6xf32> -> tensor<3x5x7x6xf32>
+axl.stage @rows(%i: tensor<5x3xi64>, %w: tensor<4x8x6xbf16>, %x: tensor<3x5x7x8xbf16>) {
+  %m = ax.gather %w[%i] axis 0 : tensor<4x8x6xbf16>, tensor<5x3xi64> -> tensor<5x3x8x6xbf16>
+  %y = ax.dot %x, %m batch [0, 1] x [1, 0] contract [3] x [2] : tensor<3x5x7x8xbf16>, tensor<5x3x8x6xbf16> -> tensor<3x5x7x6xf32>
+  axl.yield %y : tensor<3x5x7x6xf32>
+}
+
+// -----
+
+// No more rows than matrices.
+// CHECK-LABEL: axl.stage @few
+// CHECK-NOT: axl.grouped_matmul
+axl.stage @few(%i: tensor<4xi64>, %w: tensor<4x8x6xf32>, %x: tensor<4x8xf32>) {
+  %m = ax.gather %w[%i] axis 0 : tensor<4x8x6xf32>, tensor<4xi64> -> tensor<4x8x6xf32>
+  %y = ax.dot %x, %m batch [0] x [0] contract [1] x [1] : tensor<4x8xf32>, tensor<4x8x6xf32> -> tensor<4x6xf32>
+  axl.yield %y : tensor<4x6xf32>
+}
+
+// -----
+
+// Rows of a table are no matrices, and what is summed over is not looked up by.
+// CHECK-LABEL: axl.stage @others
+// CHECK-NOT: axl.grouped_matmul
+axl.stage @others(%i: tensor<9xi64>, %t: tensor<4x8xf32>, %w: tensor<4x8x6xf32>, %x: tensor<9x8xf32>) {
+  %r = ax.gather %t[%i] axis 0 : tensor<4x8xf32>, tensor<9xi64> -> tensor<9x8xf32>
+  %a = ax.dot %x, %r batch [0] x [0] contract [1] x [1] : tensor<9x8xf32>, tensor<9x8xf32> -> tensor<9xf32>
+  %m = ax.gather %w[%i] axis 0 : tensor<4x8x6xf32>, tensor<9xi64> -> tensor<9x8x6xf32>
+  %b = ax.dot %x, %m batch [] x [] contract [0] x [0] : tensor<9x8xf32>, tensor<9x8x6xf32> -> tensor<8x8x6xf32>
+  axl.yield %a, %b : tensor<9xf32>, tensor<8x8x6xf32>
+}
+
+// -----
+
+// Outer products, of what was narrow, where they were looked up.
+// CHECK-LABEL: axl.stage @gradient
+// CHECK-NOT: ax.scatter_nd
+// CHECK: axl.grouped_weight_gradient %{{.*}}, %{{.*}}[%{{.*}}] : tensor<16x32xbf16>, tensor<16x64xbf16>, tensor<16xi64> -> tensor<4x32x64xf32>
+// GPU-LABEL: axl.stage @gradient
+// GPU-NOT: ax.scatter_nd
+// GPU: ax.dot %{{.*}}, %{{.*}} batch [] x [] contract [0] x [0] : tensor<16x32xbf16>, tensor<16x4x64xbf16> -> tensor<32x4x64xf32>
+// GPU: ax.transpose %{{.*}} [1, 0, 2] : tensor<32x4x64xf32> -> tensor<4x32x64xf32>
+axl.stage @gradient(%i: tensor<16xi64>, %g: tensor<16x32x1xbf16>, %x: tensor<16x64x1xbf16>) {
+  %zeros = ax.constant dense<0.0> : tensor<4x32x64xf32> -> tensor<4x32x64xf32>
+  %d = ax.dot %g, %x batch [0] x [0] contract [2] x [2] : tensor<16x32x1xbf16>, tensor<16x64x1xbf16> -> tensor<16x32x64xbf16>
+  %wide = ax.cast %d : tensor<16x32x64xbf16> -> tensor<16x32x64xf32>
+  %at = ax.reshape %i : tensor<16xi64> -> tensor<16x1xi64>
+  %dw = ax.scatter_nd add %zeros[%at], %wide : tensor<4x32x64xf32>, tensor<16x1xi64>, tensor<16x32x64xf32> -> tensor<4x32x64xf32>
+  axl.yield %dw : tensor<4x32x64xf32>
+}
+
+// -----
+
+// To what is there already, it is no gradient alone.
+// CHECK-LABEL: axl.stage @added
+// CHECK: ax.scatter_nd
+axl.stage @added(%i: tensor<16x1xi64>, %g: tensor<16x32x1xf32>, %x: tensor<16x64x1xf32>, %w: tensor<4x32x64xf32>) {
+  %d = ax.dot %g, %x batch [0] x [0] contract [2] x [2] : tensor<16x32x1xf32>, tensor<16x64x1xf32> -> tensor<16x32x64xf32>
+  %dw = ax.scatter_nd add %w[%i], %d : tensor<4x32x64xf32>, tensor<16x1xi64>, tensor<16x32x64xf32> -> tensor<4x32x64xf32>
+  axl.yield %dw : tensor<4x32x64xf32>
+}
