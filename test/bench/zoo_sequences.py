@@ -254,12 +254,10 @@ def spectrogram(small):
     return g
 
 
-def experts(small):
+def expertsOf(name, tokens, width, inner, count, k):
     """A layer of which each token's matrices are looked up, as PyTorch's exporters
     write mixtures of experts."""
-    tokens, width, inner, count, k = (
-        (4, 8, 12, 4, 2) if small else (16, 512, 1024, 8, 2))
-    g = Graph("experts")
+    g = Graph(name)
     x = g.input("x", FLOAT, tokens, width)
     shares = g.op("Softmax", g.linear(x, width, count, bias=False), axis=-1)
     parts, which = g.op("TopK", shares, g.ints(k), outputs=2, axis=1)
@@ -276,6 +274,16 @@ def experts(small):
              g.op("Unsqueeze", parts, g.ints(2)))
     g.output(g.op("ReduceSum", y, g.ints(1), keepdims=0))
     return g
+
+
+def experts(small):
+    return expertsOf("experts", *(
+        (4, 8, 12, 4, 2) if small else (16, 512, 1024, 8, 2)))
+
+
+def experts_prompt(small):
+    return expertsOf("experts_prompt", *(
+        (24, 8, 12, 4, 2) if small else (512, 512, 1024, 32, 4)))
 
 
 def dlrm(small):
@@ -305,4 +313,5 @@ def dlrm(small):
 
 NETWORKS = {network.__name__: network for network in (
     wav2vec, conv_tasnet, hifigan, lstm, lstm_batch, gru, bert, gpt_prefill,
-    gpt_decode, whisper, t5, spectrogram, experts, dlrm)}
+    gpt_decode, whisper, t5, spectrogram, experts, experts_prompt,
+    dlrm)}
