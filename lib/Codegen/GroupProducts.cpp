@@ -116,6 +116,64 @@ static SmallVector<int64_t> behindBatch(const Side &side) {
   return dims;
 }
 
+namespace {
+
+/// Matrices that are looked up, and what is done to each of them behind that,
+/// the last first.
+struct LookUp {
+  GatherOp gather;
+  SmallVector<Operation *> behind;
+
+  int64_t numIndices() const {
+    return tensorType(gather->getOperand(1)).getNumElements();
+  }
+  int64_t rankOfIndices() const {
+    return tensorType(gather->getOperand(1)).getRank();
+  }
+};
+
+} // namespace
+
+/// Whether it turns matrices, each in its place.
+static bool turnsMatrices(TransposeOp op) {
+  return isIdentity(op.getPermutation().drop_back(2));
+}
+
+/// What gives a matrix for each of some indices; nothing of other values. What
+/// is rounded, or transposed, for each row can be so for each matrix.
+static std::optional<LookUp> lookUpOf(Value value) {
+  LookUp found;
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto gather = dyn_cast<GatherOp>(op)) {
+      found.gather = gather;
+      bool areMatrices = gather.getAxis() == 0 &&
+                         tensorType(gather.getOperand()).getRank() == 3;
+      return areMatrices ? std::optional(found) : std::nullopt;
+    }
+    auto turn = dyn_cast<TransposeOp>(op);
+    bool isOfEach = turn ? turnsMatrices(turn)
+                         : isa<CastOp>(op) &&
+                               isa<FloatType>(elementType(op->getOperand(0)));
+    if (!isOfEach)
+      break;
+    found.behind.push_back(op);
+    value = op->getOperand(0);
+  }
+  return std::nullopt;
+}
+
+/// All matrices as those that are looked up are.
+static Value matricesOf(TensorBuilder &t, LookUp &lookUp) {
+  Value w = lookUp.gather.getOperand();
+  for (Operation *op : llvm::reverse(lookUp.behind)) {
+    if (auto cast = dyn_cast<CastOp>(op))
+      w = t.cast(w, elementType(cast.getResult()));
+    else
+      w = t.transpose(w, {0, 2, 1});
+  }
+  return w;
+}
+
 /// Groups the product, if it is one of rows with matrices that are looked up.
 static bool groupProduct(DotOp dot, bool gpu) {
   if (dot.getLhsContract().size() != 1)
@@ -123,23 +181,22 @@ static bool groupProduct(DotOp dot, bool gpu) {
   Side sides[] = {
       {dot.getLhs(), dot.getLhsBatch(), dot.getLhsContract().front()},
       {dot.getRhs(), dot.getRhsBatch(), dot.getRhsContract().front()}};
-  bool isLeft = sides[0].value.getDefiningOp<GatherOp>() != nullptr;
+  std::optional<LookUp> lookUp = lookUpOf(sides[0].value);
+  bool isLeft = lookUp.has_value();
+  if (!isLeft)
+    lookUp = lookUpOf(sides[1].value);
   const Side &matrix = sides[isLeft ? 0 : 1], &rows = sides[isLeft ? 1 : 0];
-  auto gather = matrix.value.getDefiningOp<GatherOp>();
-  if (!gather || gather.getAxis() != 0 ||
-      tensorType(gather.getOperand()).getRank() != 3 ||
-      !hasFactors(elementType(matrix.value)) ||
+  if (!lookUp || !hasFactors(elementType(matrix.value)) ||
       elementType(matrix.value) != elementType(rows.value))
     return false;
   // All that it was looked up by, and nothing else, is of the batch.
-  int64_t batch = tensorType(gather.getIndices()).getRank();
+  int64_t batch = lookUp->rankOfIndices();
   if (static_cast<int64_t>(matrix.batch.size()) != batch ||
       !llvm::all_of(matrix.batch, [&](int64_t dim) { return dim < batch; }))
     return false;
-  Value w = gather.getOperand();
   ArrayRef<int64_t> all = shapeOf(rows.value);
-  int64_t groups = shapeOf(w)[0], k = all[rows.contract];
-  int64_t count = tensorType(gather.getIndices()).getNumElements();
+  int64_t groups = shapeOf(lookUp->gather.getOperand())[0];
+  int64_t k = all[rows.contract], count = lookUp->numIndices();
   if (count == 0 || k == 0 || tensorType(rows.value).getNumElements() == 0)
     return false;
   int64_t rowsEach = tensorType(rows.value).getNumElements() / (count * k);
@@ -156,11 +213,12 @@ static bool groupProduct(DotOp dot, bool gpu) {
   order.push_back(rows.contract);
   Value x = t.reshape(t.transpose(rows.value, order), {count * rowsEach, k});
   bool isTransposed = matrix.contract == batch + 1;
-  Value y =
-      multiply(t, x, w, groupsOf(t, gather.getIndices(), rowsEach, groups),
-               isTransposed, elementType(dot.getResult()), gpu);
+  Value indices = lookUp->gather.getIndices();
+  Value y = multiply(t, x, matricesOf(t, *lookUp),
+                     groupsOf(t, indices, rowsEach, groups), isTransposed,
+                     elementType(dot.getResult()), gpu);
   // [indices..., other dimensions of rows..., n], in the product's order.
-  SmallVector<int64_t> shape(shapeOf(gather.getIndices())), places;
+  SmallVector<int64_t> shape(shapeOf(indices)), places;
   for (int64_t dim : ArrayRef(others).drop_front())
     shape.push_back(all[dim]);
   shape.push_back(shapeOf(y)[1]);
@@ -180,10 +238,17 @@ static bool groupProduct(DotOp dot, bool gpu) {
 /// Groups a sum of outer products, each of which goes to one of the matrices.
 static bool groupGradient(ScatterNDOp sum, bool gpu) {
   Value updates = sum.getUpdates();
-  // Narrow floats are widened before they are added up.
-  if (auto cast = updates.getDefiningOp<CastOp>();
-      cast && isNarrowFloat(elementType(cast.getOperand())))
-    updates = cast.getOperand();
+  bool isTurned = false;
+  while (Operation *op = updates.getDefiningOp()) {
+    auto cast = dyn_cast<CastOp>(op);
+    auto turn = dyn_cast<TransposeOp>(op);
+    // Narrow floats are widened before they are added up.
+    bool widens = cast && isNarrowFloat(elementType(cast.getOperand()));
+    if (!widens && !(turn && turnsMatrices(turn)))
+      break;
+    isTurned ^= turn != nullptr;
+    updates = op->getOperand(0);
+  }
   auto dot = updates.getDefiningOp<DotOp>();
   auto type = tensorType(sum.getResult());
   int64_t batch = tensorType(sum.getIndices()).getRank() - 1;
@@ -217,6 +282,8 @@ static bool groupGradient(ScatterNDOp sum, bool gpu) {
     factors[i] = t.reshape(t.transpose(side.value, order),
                            {count * rowsEach, shapeOf(side.value)[others[1]]});
   }
+  if (isTurned)
+    std::swap(factors[0], factors[1]);
   Value made = multiplyAlongRows(
       t, factors[0], factors[1],
       groupsOf(t, sum.getIndices(), rowsEach, groups), type, gpu);

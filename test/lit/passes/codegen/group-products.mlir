@@ -92,3 +92,31 @@ axl.stage @added(%i: tensor<16x1xi64>, %g: tensor<16x32x1xf32>, %x: tensor<16x64
   %dw = ax.scatter_nd add %w[%i], %d : tensor<4x32x64xf32>, tensor<16x1xi64>, tensor<16x32x64xf32> -> tensor<4x32x64xf32>
   axl.yield %dw : tensor<4x32x64xf32>
 }
+
+// -----
+
+// What is rounded and transposed for each row is so for each matrix.
+// CHECK-LABEL: axl.stage @behind
+// CHECK: %[[N:.*]] = ax.cast %arg1 : tensor<4x32x64xf32> -> tensor<4x32x64xbf16>
+// CHECK: %[[T:.*]] = ax.transpose %[[N]] [0, 2, 1] : tensor<4x32x64xbf16> -> tensor<4x64x32xbf16>
+// CHECK: axl.grouped_matmul %{{.*}}, %[[T]][%{{.*}}] : tensor<16x64xbf16>, tensor<4x64x32xbf16>, tensor<16xi64> -> tensor<16x32xbf16>
+axl.stage @behind(%i: tensor<16xi64>, %w: tensor<4x32x64xf32>, %x: tensor<16x64xbf16>) {
+  %m = ax.gather %w[%i] axis 0 : tensor<4x32x64xf32>, tensor<16xi64> -> tensor<16x32x64xf32>
+  %c = ax.cast %m : tensor<16x32x64xf32> -> tensor<16x32x64xbf16>
+  %t = ax.transpose %c [0, 2, 1] : tensor<16x32x64xbf16> -> tensor<16x64x32xbf16>
+  %y = ax.dot %x, %t batch [0] x [0] contract [1] x [1] : tensor<16x64xbf16>, tensor<16x64x32xbf16> -> tensor<16x32xbf16>
+  axl.yield %y : tensor<16x32xbf16>
+}
+
+// -----
+
+// And outer products that are transposed before they are added up.
+// CHECK-LABEL: axl.stage @turned
+// CHECK: axl.grouped_weight_gradient %[[X:.*]], %[[G:.*]][%{{.*}}] : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16xi64> -> tensor<4x64x32xf32>
+axl.stage @turned(%i: tensor<16x1xi64>, %g: tensor<16x32x1xf32>, %x: tensor<16x64x1xf32>) {
+  %zeros = ax.constant dense<0.0> : tensor<4x64x32xf32> -> tensor<4x64x32xf32>
+  %d = ax.dot %g, %x batch [0] x [0] contract [2] x [2] : tensor<16x32x1xf32>, tensor<16x64x1xf32> -> tensor<16x32x64xf32>
+  %t = ax.transpose %d [0, 2, 1] : tensor<16x32x64xf32> -> tensor<16x64x32xf32>
+  %dw = ax.scatter_nd add %zeros[%i], %t : tensor<4x64x32xf32>, tensor<16x1xi64>, tensor<16x64x32xf32> -> tensor<4x64x32xf32>
+  axl.yield %dw : tensor<4x64x32xf32>
+}
