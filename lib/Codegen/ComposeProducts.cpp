@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
+#include "LookUps.h"
 #include "MergeEqual.h"
 #include "Products.h"
 #include "ax/Codegen/LocalPasses.h"
@@ -223,17 +224,31 @@ struct ComposeProductsPass
     : codegen::impl::ComposeProductsBase<ComposeProductsPass> {
   using ComposeProductsBase::ComposeProductsBase;
 
+  /// Of rows that look their weights up, unless they are so many that making
+  /// all weights, and multiplying by groups, costs less.
+  std::optional<Product> lookedUpProductOf(Operation *op) const {
+    constexpr int64_t mostOfGroup = 8;
+    std::optional<Product> product = productOfEachRow(op);
+    std::optional<LookUp> lookUp =
+        product ? lookUpOf(product->weight) : std::nullopt;
+    bool areFew =
+        lookUp && product->rows <= lookUp->groups * (gpu ? 1 : mostOfGroup);
+    return areFew ? product : std::nullopt;
+  }
+
   void runOnOperation() override {
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       int64_t number = 0;
       for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
         std::optional<Product> product = productOf(&op);
+        if (!product)
+          product = lookedUpProductOf(&op);
         if (!product || !isOfFewerBytes(product->weight))
           continue;
         ProductComposer composer(*product, number++);
         // Weights of such products are made once.
         bool isMadeOnce = !trains(stage) && isProductOfIntegers(&op);
-        if (product->rows == 1)
+        if (product->rows == 1 || product->isOfEachRow)
           composeRow(*product, gpu);
         else if (partBytes > 0 && product->mayComeApart() && !isMadeOnce)
           composer.composeParts(partBytes);

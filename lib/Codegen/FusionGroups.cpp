@@ -260,13 +260,21 @@ bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
   }
 }
 
+/// Whether it looks up whole matrices, in which kernels go on: reading an
+/// element again is no more than reading a copy of it.
+static bool looksUpMatrices(Operation *op) {
+  auto gather = dyn_cast<GatherOp>(op);
+  return gather && gather.getAxis() == 0 &&
+         tensorType(gather.getOperand()).getRank() > 2;
+}
+
 /// Working an element out at each use must not cost more than reading it. What
 /// is cheap may be worked out twice, which is about what writing and reading it
 /// would take.
 bool FusionGroups::mayPull(Operation *op, unsigned group) const {
   int64_t elements = std::max<int64_t>(numElements(op), 1);
   int64_t demand = demandOf(op, group);
-  if (demand <= elements || (gpu && isOfRows(op, group)))
+  if (demand <= elements || looksUpMatrices(op) || (gpu && isOfRows(op, group)))
     return true;
   if (isCostly(op))
     return false;

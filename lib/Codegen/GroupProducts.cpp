@@ -24,9 +24,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
+#include "LookUps.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/IndexRange.h"
-#include "ax/Gradients/TensorBuilder.h"
 #include "ax/Local/Local.h"
 
 namespace ax::codegen {
@@ -116,64 +116,6 @@ static SmallVector<int64_t> behindBatch(const Side &side) {
   return dims;
 }
 
-namespace {
-
-/// Matrices that are looked up, and what is done to each of them behind that,
-/// the last first.
-struct LookUp {
-  GatherOp gather;
-  SmallVector<Operation *> behind;
-
-  int64_t numIndices() const {
-    return tensorType(gather->getOperand(1)).getNumElements();
-  }
-  int64_t rankOfIndices() const {
-    return tensorType(gather->getOperand(1)).getRank();
-  }
-};
-
-} // namespace
-
-/// Whether it turns matrices, each in its place.
-static bool turnsMatrices(TransposeOp op) {
-  return isIdentity(op.getPermutation().drop_back(2));
-}
-
-/// What gives a matrix for each of some indices; nothing of other values. What
-/// is rounded, or transposed, for each row can be so for each matrix.
-static std::optional<LookUp> lookUpOf(Value value) {
-  LookUp found;
-  while (Operation *op = value.getDefiningOp()) {
-    if (auto gather = dyn_cast<GatherOp>(op)) {
-      found.gather = gather;
-      bool areMatrices = gather.getAxis() == 0 &&
-                         tensorType(gather.getOperand()).getRank() == 3;
-      return areMatrices ? std::optional(found) : std::nullopt;
-    }
-    auto turn = dyn_cast<TransposeOp>(op);
-    bool isOfEach = turn ? turnsMatrices(turn)
-                         : isa<CastOp>(op) &&
-                               isa<FloatType>(elementType(op->getOperand(0)));
-    if (!isOfEach)
-      break;
-    found.behind.push_back(op);
-    value = op->getOperand(0);
-  }
-  return std::nullopt;
-}
-
-/// All matrices as those that are looked up are.
-static Value matricesOf(TensorBuilder &t, LookUp &lookUp) {
-  Value w = lookUp.gather.getOperand();
-  for (Operation *op : llvm::reverse(lookUp.behind)) {
-    if (auto cast = dyn_cast<CastOp>(op))
-      w = t.cast(w, elementType(cast.getResult()));
-    else
-      w = t.transpose(w, {0, 2, 1});
-  }
-  return w;
-}
-
 /// Groups the product, if it is one of rows with matrices that are looked up.
 static bool groupProduct(DotOp dot, bool gpu) {
   if (dot.getLhsContract().size() != 1)
@@ -195,8 +137,8 @@ static bool groupProduct(DotOp dot, bool gpu) {
       !llvm::all_of(matrix.batch, [&](int64_t dim) { return dim < batch; }))
     return false;
   ArrayRef<int64_t> all = shapeOf(rows.value);
-  int64_t groups = shapeOf(lookUp->gather.getOperand())[0];
-  int64_t k = all[rows.contract], count = lookUp->numIndices();
+  int64_t groups = lookUp->groups, count = lookUp->numIndices();
+  int64_t k = all[rows.contract];
   if (count == 0 || k == 0 || tensorType(rows.value).getNumElements() == 0)
     return false;
   int64_t rowsEach = tensorType(rows.value).getNumElements() / (count * k);
@@ -213,10 +155,10 @@ static bool groupProduct(DotOp dot, bool gpu) {
   order.push_back(rows.contract);
   Value x = t.reshape(t.transpose(rows.value, order), {count * rowsEach, k});
   bool isTransposed = matrix.contract == batch + 1;
-  Value indices = lookUp->gather.getIndices();
-  Value y = multiply(t, x, matricesOf(t, *lookUp),
-                     groupsOf(t, indices, rowsEach, groups), isTransposed,
-                     elementType(dot.getResult()), gpu);
+  Value indices = lookUp->indices;
+  Value y =
+      multiply(t, x, lookUp->allOf(t), groupsOf(t, indices, rowsEach, groups),
+               isTransposed, elementType(dot.getResult()), gpu);
   // [indices..., other dimensions of rows..., n], in the product's order.
   SmallVector<int64_t> shape(shapeOf(indices)), places;
   for (int64_t dim : ArrayRef(others).drop_front())

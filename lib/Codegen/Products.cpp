@@ -49,6 +49,25 @@ std::optional<Product> productOf(Operation *op) {
   return Product{op, x, weight, isTransposed, elements / k, k, n};
 }
 
+std::optional<Product> productOfEachRow(Operation *op) {
+  auto dot = dyn_cast<DotOp>(op);
+  auto is = [](ArrayRef<int64_t> dims, int64_t dim) {
+    return dims == ArrayRef<int64_t>(dim);
+  };
+  if (!dot || tensorType(dot.getLhs()).getRank() != 2 ||
+      tensorType(dot.getRhs()).getRank() != 3 || !is(dot.getLhsBatch(), 0) ||
+      !is(dot.getRhsBatch(), 0) || !is(dot.getLhsContract(), 1) ||
+      !is(dot.getRhsContract(), 2) ||
+      !isa<FloatType>(elementType(dot.getRhs())) ||
+      isFloat8(elementType(dot.getRhs())))
+    return std::nullopt;
+  ArrayRef<int64_t> shape = shapeOf(dot.getRhs());
+  if (tensorType(dot.getRhs()).getNumElements() == 0)
+    return std::nullopt;
+  return Product{op,       dot.getLhs(), dot.getRhs(), /*isTransposed=*/true,
+                 shape[0], shape[2],     shape[1],     /*isOfEachRow=*/true};
+}
+
 /// Into how many numbers the bytes come apart, which `weight` is made of, along
 /// its last dimension: 2 of four bits.
 static int64_t numbersOfByte(Value weight) {
@@ -70,25 +89,28 @@ static int64_t numbersOfByte(Value weight) {
   return 1;
 }
 
-/// [1, k] of x, such that neighbours in memory are multiplied with numbers of
-/// neighbouring bytes. E.g. of bytes of two numbers each, the even ones of x
-/// lie in front of the odd ones, in groups: the concatenation is in memory,
-/// and what is read of it is x. A GPU's threads take a few neighbours as they
-/// are.
+/// [1, k] of x, or [rows, 1, k], such that neighbours in memory are multiplied
+/// with numbers of neighbouring bytes. E.g. of bytes of two numbers each, the
+/// even ones of x lie in front of the odd ones, in groups: the concatenation is
+/// in memory, and what is read of it is x. A GPU's threads take a few
+/// neighbours as they are.
 static Value spread(TensorBuilder &t, const Product &product, Value x,
                     bool gpu) {
   constexpr int64_t mostBytes = 64, fewBytes = 8;
   int64_t numbers = gpu ? 1 : numbersOfByte(product.weight);
   int64_t bytes = std::gcd(product.k / numbers, mostBytes);
+  SmallVector<int64_t> shape{1, product.k};
+  if (product.isOfEachRow)
+    shape.insert(shape.begin(), product.rows);
   if (numbers == 1 || product.k % numbers != 0 || bytes < fewBytes)
-    return t.reshape(x, {1, product.k});
-  int64_t groups = product.k / (numbers * bytes);
+    return t.reshape(x, shape);
+  int64_t groups = product.rows * product.k / (numbers * bytes);
   x = t.reshape(x, {groups, bytes, numbers});
   SmallVector<Value> runs;
   for (int64_t i = 0; i != numbers; ++i)
     runs.push_back(t.reshape(t.slice(x, 2, i, 1), {groups, 1, bytes}));
   Value apart = ConcatOp::create(t.b, runs, 1);
-  return t.reshape(t.transpose(apart, {0, 2, 1}), {1, product.k});
+  return t.reshape(t.transpose(apart, {0, 2, 1}), shape);
 }
 
 /// The multiplication of integers by a scale of each column of the result, or
@@ -110,12 +132,13 @@ void composeRow(const Product &product, bool gpu) {
   TensorBuilder t(product.op->getLoc(), builder);
   Value x = t.wide(product.x), weight = product.weight, sum;
   // Behind the sum, there are as many scales as columns.
-  BinaryOp scaling = findScaling(product);
+  BinaryOp scaling = product.isOfEachRow ? BinaryOp() : findScaling(product);
   if (scaling)
     weight = scaling.getLhs();
   if (product.isTransposed) {
     x = spread(t, product, x, gpu);
-    sum = t.sum(t.mul(t.wide(weight), x), {1}, /*keepDims=*/false);
+    sum = t.sum(t.mul(t.wide(weight), x), {tensorType(weight).getRank() - 1},
+                /*keepDims=*/false);
   } else {
     // Rows are read as they lie, in groups, which are independent.
     int64_t groups = 16;

@@ -19,6 +19,8 @@ struct Product {
   /// The weight is W^T: [n, k].
   bool isTransposed;
   int64_t rows, k, n;
+  /// Each row of x has a weight of its own: [rows, n, k].
+  bool isOfEachRow = false;
 
   /// Addends would be rounded before they are added up.
   bool mayComeApart() const;
@@ -28,9 +30,13 @@ struct Product {
 /// bits, and where there is nothing to multiply.
 std::optional<Product> productOf(mlir::Operation *op);
 
-/// Makes a product of one row a sum of f32 or wider, of which a kernel makes
-/// one from what the weight is made of; its operation is erased. On a processor
-/// x lies such that numbers of the same byte are not neighbours.
+/// The same of rows that have a weight each, as those have that are looked up.
+std::optional<Product> productOfEachRow(mlir::Operation *op);
+
+/// Makes a product of one row, or of rows with a weight each, a sum of f32 or
+/// wider, of which a kernel makes one from what the weight is made of; its
+/// operation is erased. On a processor x lies such that numbers of the same
+/// byte are not neighbours.
 void composeRow(const Product &product, bool gpu);
 
 } // namespace ax::codegen

@@ -7,7 +7,7 @@
 // more than one at once (the gradient behind a norm, which scale and bias want
 // too), it is not passed. Where two sums meet in an addition only after other
 // linear ops (a bias, a residual), they are passed on up to there and reduced
-// once.
+// once. So are they to where less is left of them.
 //
 // Examples, with x and y partial sums over col and b whole:
 //  - x -> reshape -> transpose: both pass it on, for one reduction at the end.
@@ -60,9 +60,11 @@ public:
   }
 
 private:
-  /// A sum that waits for another one to meet.
+  /// A sum that waits for another one to meet, or to become smaller.
   struct Lazy {
     AxesId axes;
+    /// What is reduced if it does neither.
+    int64_t bytes;
     /// Ops, with their linear sets, that would have to pass it on.
     std::vector<std::pair<int, int>> chain;
   };
@@ -296,15 +298,19 @@ private:
   /// Passes sums on to where they meet others: a bias or a residual is added to
   /// one rank's addend alone, and one reduction behind the addition does for
   /// two before it. A sum that comes to nobody else (`Lazy`) waits with the ops
-  /// that it would have to pass; only when it meets another one do they pass
-  /// it.
+  /// that it would have to pass; only when it meets another one, or less than
+  /// half of it is left, do they pass it.
   void meetLater() {
     std::vector<std::optional<Lazy>> lazy(graph.tensors.size());
     auto setLazy = [&](int op) {
-      for (int result : graph.ops[op].results)
-        if (!partial[result].isNone() &&
-            partial[result].kind == ReduceKind::Sum && singleUse(result))
-          lazy[result] = Lazy{partial[result].axes, {}};
+      const std::vector<int> &results = graph.ops[op].results;
+      for (size_t r = 0; r < results.size(); ++r) {
+        const Partial &sum = partial[results[r]];
+        if (!sum.isNone() && sum.kind == ReduceKind::Sum &&
+            singleUse(results[r]))
+          lazy[results[r]] =
+              Lazy{sum.axes, bytesOf({op, static_cast<int>(r)}, true), {}};
+      }
     };
     for (int op : state.order) {
       const GraphOp &graphOp = graph.ops[op];
@@ -336,9 +342,12 @@ private:
             !std::all_of(set.begin(), set.end(), joins) ||
             !staysSmall(op, carriers))
           continue;
-        // Two have met: everything that they waited behind passes them on. One
-        // alone waits on, here too, as long as nobody else reads it.
-        if (carriers.size() > 1) {
+        // Two have met: everything that they waited behind passes them on, as
+        // what one did that is small now. Else one alone waits on, here too,
+        // as long as nobody else reads it.
+        if (carriers.size() > 1 ||
+            2 * bytesOf({op, 0}, true) <=
+                lazy[graphOp.operands[carriers[0]]]->bytes) {
           for (int operand : carriers)
             for (auto [link, linkSet] : lazy[graphOp.operands[operand]]->chain)
               setPassing(link, {axes, ReduceKind::Sum, linkSet});

@@ -6,6 +6,7 @@
 
 #include "ax/Cost/OpCost.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -168,8 +169,26 @@ static bool looksUpMatrices(GatherOp gather) {
          tensorType(gather.getOperand()).getRank() > 2;
 }
 
+/// Whether it is matrices that are looked up, with what else is, as the scales
+/// of integers.
 static bool isLookedUp(Value value) {
-  return looksUpMatrices(originOf(value).getDefiningOp<GatherOp>());
+  // They are made of few operations, as weights are.
+  constexpr size_t limit = 64;
+  llvm::SmallSetVector<Value, 16> made;
+  made.insert(value);
+  bool hasMatrices = false;
+  for (size_t i = 0; i < made.size() && i < limit; ++i) {
+    Operation *op = made[i].getDefiningOp();
+    auto gather = dyn_cast_or_null<GatherOp>(op);
+    if (gather && gather.getAxis() == 0 && isWeight(gather.getOperand()))
+      hasMatrices |= looksUpMatrices(gather);
+    else if (op && (isElementwise(op) || isView(op) ||
+                    isa<TransposeOp, SliceOp, BroadcastOp>(op)))
+      made.insert_range(op->getOperands());
+    else if (!isWeight(made[i]))
+      return false;
+  }
+  return hasMatrices && made.size() < limit;
 }
 
 /// What matrices are looked up by: numbers of experts, which are no words.

@@ -11,6 +11,7 @@ from cases import Failed
 
 EXPERTS, WIDTH, INNER = 4, 32, 16
 LAYOUTS = "--tp=2", "--dp=2", "--tp=2x2x1"
+MANY = 40,
 
 
 def layers(rows, seed=0):
@@ -92,6 +93,9 @@ def bits():
         yield inBits(count, block, hasZeros)
     for count, block in (4, 16), (8, 0), (4, 0):
         yield inBits(count, block, 1, (1,), k=2)
+    # Rows that are many for each expert, whose matrices are made once then.
+    for count, block in (4, 16), (8, 0), (2, 16):
+        yield inBits(count, block, 1, MANY)
     for normalize in 0, 1:
         yield inBits(4, 16, 0, normalize_routing_weights=normalize)
         yield inBits(4, 16, 0, weights=True,
@@ -137,6 +141,7 @@ def cases(every):
             [mixture("swiglu", (2, 4)), mixture("silu", (2, 4))],
             *layout.split())
         yield f"bits {layout}", lambda layout=layout: compare(
-            [inBits(4, 16, 1, (2, 4)), inBits(8, 0, 0, (2, 4))],
+            [inBits(4, 16, 1, (2, 4)), inBits(8, 0, 0, (2, 4)),
+             inBits(4, 16, 1, MANY)],
             *layout.split())
     yield "by definition", byDefinition

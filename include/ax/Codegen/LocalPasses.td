@@ -94,7 +94,8 @@ def ComposeProducts : Pass<"axl-compose-products"> {
     its bytes: numbers of a few bits that have a scale. That of one row becomes a sum,
     of which a kernel makes one from what the matrix is made of; but for a GPU, what is
     multiplied with numbers of the same byte lies apart. Scales of its columns stand
-    behind the sum. Of more rows it becomes
+    behind the sum. Rows that look a matrix up each are such sums, too, if there are at
+    most 8 for each of the matrices, for a GPU one. Of more rows of one matrix it becomes
     products with rows of the matrix, one after another in the same memory: of
     `part-bytes`, or all at once where that is 0. With `transpose_w` they are columns of
     the result; else they are added up, each to the sum of those before, where that is
@@ -123,7 +124,9 @@ def GroupProducts : Pass<"axl-group-products"> {
   let description = [{
     A product of floats, one of each of a batch, whose second factor is gathered by
     whole matrices becomes `axl.grouped_matmul`, if there are more rows than matrices:
-    each matrix then meets all rows that look it up, and none is copied. The sum of
+    each matrix then meets all rows that look it up, and none is copied. What is made of
+    those that are looked up, one of each, as of bytes with scales, is made of all
+    instead. The sum of
     outer products by what they were looked up by becomes
     `axl.grouped_weight_gradient`. For a GPU both are products with all matrices, of
     which each row keeps those with its own.

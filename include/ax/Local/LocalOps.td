@@ -3,59 +3,10 @@
 #ifndef AX_LOCAL_OPS_TD
 #define AX_LOCAL_OPS_TD
 
-include "ax/Dialect/AxOpBase.td"
-include "ax/Local/LocalEnums.td"
-include "ax/Local/LocalInterfaces.td"
+include "ax/Local/LocalCollectiveOps.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
-
-def Axl_Dialect : Dialect {
-  let name = "axl";
-  let cppNamespace = "::ax";
-  let summary = "What one rank of a stage does, for all ranks at once";
-  let description = [{
-    A plan's stage is written on global shapes with layouts. Localised, it is the
-    same computation on the part that one rank holds: operations of `ax` on types
-    without layouts, and those of this dialect for what only ranks know. All
-    ranks of a stage have one program, in which a rank's place is a number read at
-    run time. It is made of a verified plan by `axl-localize`, changed by the
-    passes after it, and becomes commands in the end; no plan's text has it.
-  }];
-  let dependentDialects = ["::ax::AxDialect"];
-  let useDefaultAttributePrinterParser = 1;
-  let hasOperationAttrVerify = 1;
-}
-
-def Axl_PlaceAttr : AttrDef<Axl_Dialect, "Place"> {
-  let mnemonic = "place";
-  let summary = "Where a result of a command lies in a rank's memory";
-  let description = [{
-    In the list `axl.places` of the command, after `axl-place-buffers`:
-
-    - `arena 128`: from byte 128 on of the memory that the stage's values share;
-    - `result 1`: where the stage's result 1 goes when the stage is done;
-    - `operand 0`: in the memory of the command's operand 0, which nothing reads
-      afterwards;
-    - `kept 0`: in memory that nothing else of the stage has, from step to step;
-    - `copy 1`: likewise, where all lists of a rank find the program's copy 1 of a
-      state.
-  }];
-  let parameters = (ins EnumParameter<Axl_PlaceKind>:$kind, "int64_t":$number);
-  let assemblyFormat = "`<` $kind $number `>`";
-}
-
-class Axl_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Axl_Dialect, mnemonic, traits>;
-
-/// Types are local: an encoding would be a layout.
-class Axl_Local<TypeConstraint type>
-    : Type<And<[type.predicate, CPred<
-          "!::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">]>,
-        type.summary # " without a layout", type.cppType>;
-def Axl_Tensor : Axl_Local<Ax_Tensor>;
-def Axl_FloatTensor : Axl_Local<Ax_FloatTensor>;
-def Axl_IndexTensor : Axl_Local<Ax_IndexTensor>;
 
 //===----------------------------------------------------------------------===//
 // Programs
@@ -128,89 +79,6 @@ def Axl_LocalYieldOp : Axl_Op<"yield", [Pure, ReturnLike, Terminator,
   let summary = "Results of a stage, or of what is one command";
   let arguments = (ins Variadic<Axl_Tensor>:$operands);
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
-}
-
-//===----------------------------------------------------------------------===//
-// Collectives
-//===----------------------------------------------------------------------===//
-
-/// One exchange over `axes` of parts along one dimension, part after part in
-/// group order. A whole extent is that of the types; the last parts may be cut
-/// short.
-class Axl_CollectiveOp<string mnemonic, list<string> methods = []>
-    : Axl_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<
-        Axl_CollectiveOpInterface, methods>]> {
-  let results = (outs Variadic<Axl_Tensor>:$results);
-  let hasVerifier = 1;
-}
-
-class Axl_CollectiveArgs<dag own> {
-  dag all = !con(own, (ins Variadic<Axl_Tensor>:$operands, Ax_AxesAttr:$axes,
-                           OptionalAttr<StrAttr>:$because, UnitAttr:$start));
-}
-
-def Axl_LocalAllReduceOp : Axl_CollectiveOp<"all_reduce", ["getReduction"]> {
-  let summary = "Every rank has what all ranks' operands come to";
-  let arguments = Axl_CollectiveArgs<(ins Ax_ReduceOpKindAttr:$kind)>.all;
-  let assemblyFormat = [{
-    `` $kind $operands `over` custom<Axes>($axes) (`because` $because^)?
-    (`start` $start^)? attr-dict `:` type($operands) `->` type($results) }];
-}
-
-def Axl_LocalReduceScatterOp : Axl_CollectiveOp<"reduce_scatter",
-    ["getReduction", "getScatterDimOf"]> {
-  let summary = "Every rank has its part of what all ranks' operands come to";
-  let arguments = Axl_CollectiveArgs<
-    (ins Ax_ReduceOpKindAttr:$kind, DenseI64ArrayAttr:$dims)>.all;
-  let assemblyFormat = [{
-    `` $kind $operands `dims` $dims `over` custom<Axes>($axes)
-    (`because` $because^)? (`start` $start^)? attr-dict `:` type($operands) `->`
-    type($results) }];
-}
-
-def Axl_LocalAllGatherOp : Axl_CollectiveOp<"all_gather", ["getGatherDimOf"]> {
-  let summary = "Every rank has all ranks' operands, one after another";
-  let arguments = Axl_CollectiveArgs<(ins DenseI64ArrayAttr:$dims)>.all;
-  let assemblyFormat = [{
-    $operands `dims` $dims `over` custom<Axes>($axes) (`because` $because^)?
-    (`start` $start^)? attr-dict `:` type($operands) `->` type($results) }];
-}
-
-def Axl_LocalAllToAllOp : Axl_CollectiveOp<"all_to_all",
-    ["getGatherDimOf", "getScatterDimOf"]> {
-  let summary = "Every rank has its part of all ranks' operands, one after another";
-  let arguments = Axl_CollectiveArgs<
-    (ins I64Attr:$gather_dim, I64Attr:$scatter_dim)>.all;
-  let assemblyFormat = [{
-    $operands `gather` $gather_dim `scatter` $scatter_dim `over`
-    custom<Axes>($axes) (`because` $because^)? (`start` $start^)? attr-dict `:`
-    type($operands) `->` type($results) }];
-}
-
-def Axl_LocalPermuteOp : Axl_CollectiveOp<"permute"> {
-  let summary = "Every rank has the operand of another one";
-  let description = [{
-    `sources`: for each rank of the mesh the one whose value it receives, of its
-    own group.
-  }];
-  let arguments = Axl_CollectiveArgs<(ins DenseI64ArrayAttr:$sources)>.all;
-  let assemblyFormat = [{
-    $operands `sources` $sources `over` custom<Axes>($axes)
-    (`because` $because^)? (`start` $start^)? attr-dict `:` type($operands) `->`
-    type($results) }];
-}
-
-def Axl_AwaitOp : Axl_Op<"await", [Pure, AllTypesMatch<["started", "result"]>]> {
-  let summary = "The result of a started exchange, in its memory";
-  let description = [{
-    What localisation makes of `ax.wait`. `source` is the exchange's operand: it
-    lives until here.
-  }];
-  let arguments = (ins Axl_Tensor:$started, Axl_Tensor:$source);
-  let results = (outs Axl_Tensor:$result);
-  let assemblyFormat = [{
-    $started `source` $source attr-dict `:` type($result) `,` type($source) }];
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A token's result is a weighted sum of what the k experts that its router
-// prefers make of it. Their matrices are looked up, as PyTorch's exporters
-// write it. Those of a few bits would be widened for each token: there all
-// experts are two products, and those that a token did not choose get the
-// weight 0. Where the chosen ones are few in all, as in a decoder's step, each
-// is looked up by itself, so that no others are read: one row times a matrix,
-// of a few bits as it is read.
+// prefers make of it. Their matrices are looked up, those of a few bits as
+// bytes that are widened behind that, as if each token had its own: a token is
+// a row times k matrices. How few of these are read or widened is the
+// compiler's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,15 +38,13 @@ private:
   bool checkInput(int input, llvm::StringRef what, ArrayRef<int64_t> shape);
   bool checkLayer(const ExpertLayer &layer);
   bool route();
-  Value ofExpert(Value all, bool rowsFirst);
-  Value weightsOf(const ExpertLayer &layer, bool rowsFirst);
-  Value zerosOf(const ExpertLayer &layer, bool rowsFirst);
+  Value ofExpert(Value all) { return b.gather(all, expert, 0); }
+  Value weightsOf(const ExpertLayer &layer);
+  Value zerosOf(const ExpertLayer &layer);
   Value apply(const ExpertLayer &layer, Value x);
   Value activate(Value y, Value x);
   Value gated(Value gate, Value linear);
-  Value byLookUp();
-  Value byAll();
-  Value byChosen();
+  Value mix();
   int64_t blocksOf(const ExpertLayer &layer) const {
     return block ? layer.columns / block : 1;
   }
@@ -64,8 +60,7 @@ private:
   ExpertLayer first{"fc1"}, second{"fc2"}, third{"fc3"};
   /// [tokens, k]: which ones, and their parts.
   Value chosen, parts;
-  /// The number of the one that is looked up, or those of each row; null: all
-  /// are taken.
+  /// The one of each row: [tokens k].
   Value expert;
 };
 
@@ -213,29 +208,15 @@ bool Experts::route() {
   return parts && chosen;
 }
 
-/// An input of one expert, without its first dimension, or of each row's; or of
-/// all, which `rowsFirst` puts behind its rows.
-Value Experts::ofExpert(Value all, bool rowsFirst) {
-  if (expert)
-    return b.gather(all, expert, 0);
-  if (!rowsFirst || !all)
-    return all;
-  std::vector<int64_t> order{1, 0};
-  for (int64_t i = 2; i < Emitter::rankOf(all); ++i)
-    order.push_back(i);
-  return b.transpose(all, order);
-}
-
 /// One for each row, or block of a row, as f32 with dimensions behind that are
 /// 1: [.., blocks, 1].
-Value Experts::zerosOf(const ExpertLayer &layer, bool rowsFirst) {
+Value Experts::zerosOf(const ExpertLayer &layer) {
   if (!n.has(layer.zeros))
     return b.scalar(DType::F32,
                     static_cast<double>(int64_t(1) << (layer.bits - 1)));
   // Of whole rows several lie in a byte.
-  Value zeros = unpackBits(b, n.in(layer.zeros), layer.bits,
+  Value zeros = unpackBits(b, ofExpert(n.in(layer.zeros)), layer.bits,
                            block ? blocksOf(layer) : layer.rows);
-  zeros = ofExpert(zeros, rowsFirst);
   if (!zeros)
     return {};
   Shape shape(Emitter::shapeOf(zeros));
@@ -243,38 +224,32 @@ Value Experts::zerosOf(const ExpertLayer &layer, bool rowsFirst) {
   return b.reshape(b.cast(zeros, DType::F32), shape);
 }
 
-/// [.., rows, columns] of the input's type, or [rows, .., columns].
-Value Experts::weightsOf(const ExpertLayer &layer, bool rowsFirst) {
-  Value given = ofExpert(n.in(layer.weights), rowsFirst);
+/// [tokens k, rows, columns] of the input's type.
+Value Experts::weightsOf(const ExpertLayer &layer) {
+  Value given = ofExpert(n.in(layer.weights));
   if (!isQuantised || !given)
     return given;
   int64_t blocks = blocksOf(layer), columns = layer.columns / blocks;
   Value numbers = unpackBits(b, given, layer.bits, layer.columns);
-  Value scales = ofExpert(n.in(layer.scales), rowsFirst);
+  Value scales = ofExpert(n.in(layer.scales));
   if (!numbers || !scales)
     return {};
   Shape all(Emitter::shapeOf(numbers)), grid(all), ofScales(all);
   grid.back() = ofScales.back() = blocks;
   grid.push_back(columns);
   ofScales.push_back(1);
-  Value y = b.sub(b.cast(b.reshape(numbers, grid), DType::F32),
-                  zerosOf(layer, rowsFirst));
+  Value y = b.sub(b.cast(b.reshape(numbers, grid), DType::F32), zerosOf(layer));
   y = b.mul(y, b.reshape(b.cast(scales, DType::F32), ofScales));
   return b.cast(b.reshape(y, all), Emitter::typeOf(x));
 }
 
-/// x [tokens, columns] by all experts as [tokens, experts, rows]; by what is
-/// looked up, [tokens, rows].
+/// x [tokens k, columns] by the expert of each row.
 Value Experts::apply(const ExpertLayer &layer, Value x) {
-  Value w = weightsOf(layer, /*rowsFirst=*/false);
+  Value w = weightsOf(layer);
   if (!w || !x)
     return {};
-  bool ofEachRow = expert && Emitter::rankOf(expert) == 1;
-  std::vector<int64_t> batch(ofEachRow ? 1 : 0, 0);
-  Value y = b.dot(x, w, {batch, batch, {1}, {Emitter::rankOf(w) - 1}});
-  return n.has(layer.bias)
-             ? b.add(y, ofExpert(n.in(layer.bias), /*rowsFirst=*/false))
-             : y;
+  Value y = b.dot(x, w, {{0}, {0}, {1}, {2}});
+  return n.has(layer.bias) ? b.add(y, ofExpert(n.in(layer.bias))) : y;
 }
 
 /// gate sigmoid(alpha gate) (linear + beta), both clipped.
@@ -314,8 +289,8 @@ Value Experts::activate(Value y, Value x) {
   return gated(part(0), part(1));
 }
 
-/// [tokens, width], f32 or wider, as is what the others give.
-Value Experts::byLookUp() {
+/// [tokens, width], f32 or wider.
+Value Experts::mix() {
   expert = b.reshape(chosen, {tokens * k});
   Value rows =
       b.broadcast(b.reshape(x, {tokens, 1, width}), {tokens, k, width});
@@ -327,60 +302,11 @@ Value Experts::byLookUp() {
   return b.reduce(ReduceOpKind::sum, y, {1}, /*keepDims=*/false);
 }
 
-/// What experts make is weighted before their second layers: these are one
-/// product then, whose sum is over experts, too, and over the ranks that have
-/// them.
-Value Experts::byAll() {
-  Value y = b.wide(activate(apply(first, x), x));
-  // [tokens, experts]: each one's part, 0 where it was not chosen.
-  Value isChosen = b.compare(CompareKind::eq, b.reshape(chosen, {tokens, k, 1}),
-                             b.iota(DType::I64, {1, 1, experts}, 2));
-  Value part = b.reduce(
-      ReduceOpKind::sum,
-      b.select(isChosen, b.reshape(parts, {tokens, k, 1}), b.like(parts, 0)),
-      {1}, /*keepDims=*/false);
-  Value w = weightsOf(second, /*rowsFirst=*/true);
-  if (!y || !part || !w)
-    return {};
-  // What others' first layers make may be infinite.
-  Value each = b.reshape(part, {tokens, experts, 1}), none = b.like(each, 0);
-  y = b.select(b.compare(CompareKind::eq, each, none), none, b.mul(y, each));
-  int64_t all = experts * inner;
-  y = b.reshape(b.cast(y, Emitter::typeOf(x)), {tokens, all});
-  y = b.wide(b.dot(y, b.reshape(w, {width, all}), {{}, {}, {1}, {1}}));
-  if (!n.has(second.bias))
-    return y;
-  Value bias = b.wide(n.in(second.bias));
-  return b.add(y, b.dot(part, bias, {{}, {}, {1}, {0}}));
-}
-
-Value Experts::byChosen() {
-  std::vector<Value> rows;
-  for (int64_t token = 0; token < tokens; ++token) {
-    Value row = b.sliceDim(x, 0, token, 1), sum;
-    for (int64_t i = 0; i < k; ++i) {
-      auto choice = [&](Value all) {
-        return b.reshape(b.slice(all, {token, i}, {1, 1}), {});
-      };
-      expert = choice(chosen);
-      Value y = b.wide(apply(second, activate(apply(first, row), row)));
-      y = b.mul(y, choice(parts));
-      sum = sum ? b.add(sum, y) : y;
-    }
-    rows.push_back(sum);
-  }
-  return b.concat(rows, 0);
-}
-
 void Experts::run() {
   if (!readOperands() || !route())
     return;
-  constexpr int64_t mostProducts = 32;
-  bool areFew = !b.isTraining() && tokens > 0 &&
-                tokens * k <= std::min(mostProducts, experts);
   Shape shape(Emitter::shapeOf(n.in(0)));
-  Value y = !isQuantised ? byLookUp() : areFew ? byChosen() : byAll();
-  if (y)
+  if (Value y = mix())
     n.out(b.reshape(b.cast(y, Emitter::typeOf(x)), shape));
 }
 

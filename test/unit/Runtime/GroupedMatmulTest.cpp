@@ -141,6 +141,7 @@ TEST(GroupedMatmulTest, NoSuchGroup) {
           stream->execute(*op, addresses.data(), workspace->getAddress());
       std::string text = llvm::toString(std::move(error));
       EXPECT_NE(text.find("row 3 is of group"), std::string::npos) << text;
+      EXPECT_NE(text.find(", of which there are 2"), std::string::npos) << text;
     }
   }
 }

@@ -170,6 +170,26 @@ TEST(PropagateTrain, SumsMeetInWhatTheyHaveInCommon) {
             "all_reduce{col} x 1, all_reduce{micro} x 1");
 }
 
+/// Each of a token's experts gives a sum and a bias: reduced is what is left
+/// when they are added up. Of as much as before the bias sums would gain
+/// nothing.
+TEST(PropagateTrain, SumsWaitWhereLessIsLeftOfThem) {
+  Mesh mesh({{"col", 4}});
+  for (bool isMixed : {true, false}) {
+    GraphBuilder b;
+    int rowsOfAll = b.unary("rows", b.input("x", {rows, 2, width}));
+    int made = b.linear("experts", rowsOfAll, hidden);
+    b.pinFactor("experts", "k", wholeAxes(mesh, {"col"}));
+    int biased = b.add("biased", made, b.input("bias", {rows, 2, hidden}));
+    int last = isMixed ? b.reduceSum("mixed", biased, 1) : biased;
+    b.output(b.norm("norm", last));
+    Propagation result = b.run(mesh);
+    EXPECT_EQ(countCollectives(result, mesh), "all_reduce{col} x 1");
+    EXPECT_EQ(sumPayload(result, b.graph, StepKind::AllReduce),
+              4 * rows * hidden * (isMixed ? 1 : 2));
+  }
+}
+
 /// ZeRO-1: the update is computed on slices of what every rank stores.
 TEST(PropagateTrain, OptimizerStateSplitOverData) {
   Mesh mesh({{"data", 4}});

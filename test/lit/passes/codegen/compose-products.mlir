@@ -223,3 +223,37 @@ axl.stage @scaled(%x: tensor<1x64xf32>, %b: tensor<48x64xi8>, %rows: tensor<48x1
   %2 = ax.linear %x, %v {transpose_w} : tensor<1x64xf32>, tensor<48x64xf32> -> tensor<1x48xf32>
   axl.yield %0, %1, %2 : tensor<1x48xf32>, tensor<1x64xf32>, tensor<1x48xf32>
 }
+
+// -----
+
+// Each row with the bytes that it looks up: a sum, which reads them where they are.
+// CHECK-LABEL: axl.stage @look_up
+// CHECK: %[[X:.*]] = ax.reshape %arg0 : tensor<3x64xf32> -> tensor<3x1x64xf32>
+// CHECK: %[[P:.*]] = ax.binary mul %{{.*}}, %[[X]] : tensor<3x48x64xf32>, tensor<3x1x64xf32>
+// CHECK: ax.reduce sum %[[P]] dims [2] : tensor<3x48x64xf32> -> tensor<3x48xf32>
+// GPU-LABEL: axl.stage @look_up
+// GPU-NOT: ax.dot
+axl.stage @look_up(%x: tensor<3x64xf32>, %b: tensor<4x48x64xi8>, %i: tensor<3xi64>) {
+  %m = ax.gather %b[%i] axis 0 : tensor<4x48x64xi8>, tensor<3xi64> -> tensor<3x48x64xi8>
+  %w = ax.cast %m : tensor<3x48x64xi8> -> tensor<3x48x64xf32>
+  %y = ax.dot %x, %w batch [0] x [0] contract [1] x [2] : tensor<3x64xf32>, tensor<3x48x64xf32> -> tensor<3x48xf32>
+  axl.yield %y : tensor<3x48xf32>
+}
+
+// -----
+
+// Many rows go by groups, on a GPU when there is one more than matrices; and floats
+// of full width always.
+// CHECK-LABEL: axl.stage @many
+// CHECK: ax.dot
+// CHECK: ax.dot
+// GPU-LABEL: axl.stage @many
+// GPU: ax.dot
+axl.stage @many(%x: tensor<9x64xf32>, %b: tensor<1x48x64xi8>, %i: tensor<9xi64>, %f: tensor<10x48x64xf32>) {
+  %m = ax.gather %b[%i] axis 0 : tensor<1x48x64xi8>, tensor<9xi64> -> tensor<9x48x64xi8>
+  %w = ax.cast %m : tensor<9x48x64xi8> -> tensor<9x48x64xf32>
+  %y = ax.dot %x, %w batch [0] x [0] contract [1] x [2] : tensor<9x64xf32>, tensor<9x48x64xf32> -> tensor<9x48xf32>
+  %n = ax.gather %f[%i] axis 0 : tensor<10x48x64xf32>, tensor<9xi64> -> tensor<9x48x64xf32>
+  %z = ax.dot %x, %n batch [0] x [0] contract [1] x [2] : tensor<9x64xf32>, tensor<9x48x64xf32> -> tensor<9x48xf32>
+  axl.yield %y, %z : tensor<9x48xf32>, tensor<9x48xf32>
+}

@@ -120,3 +120,46 @@ axl.stage @turned(%i: tensor<16x1xi64>, %g: tensor<16x32x1xf32>, %x: tensor<16x6
   %dw = ax.scatter_nd add %zeros[%i], %t : tensor<4x64x32xf32>, tensor<16x1xi64>, tensor<16x64x32xf32> -> tensor<4x64x32xf32>
   axl.yield %dw : tensor<4x64x32xf32>
 }
+
+// -----
+
+// Bytes and their scales, which are looked up each: all are widened once. What
+// is one for all indices stays.
+// CHECK-LABEL: axl.stage @bytes
+// CHECK-SAME: %[[X:.*]]: tensor<16x6xf32>, %[[W:.*]]: tensor<4x8x6xui8>, %[[S:.*]]: tensor<4x8xf32>, %[[I:.*]]: tensor<16xi64>
+// CHECK-NOT: ax.gather
+// CHECK: %[[F:.*]] = ax.cast %[[W]] : tensor<4x8x6xui8> -> tensor<4x8x6xf32>
+// CHECK: %[[Z:.*]] = ax.binary sub %[[F]], %{{.*}} : tensor<4x8x6xf32>, tensor<f32> -> tensor<4x8x6xf32>
+// CHECK: %[[E:.*]] = ax.reshape %[[S]] : tensor<4x8xf32> -> tensor<4x8x1xf32>
+// CHECK: %[[M:.*]] = ax.binary mul %[[Z]], %[[E]] : tensor<4x8x6xf32>, tensor<4x8x1xf32> -> tensor<4x8x6xf32>
+// CHECK: axl.grouped_matmul %[[X]], %[[M]][%{{.*}}] transpose_w
+axl.stage @bytes(%x: tensor<16x6xf32>, %w: tensor<4x8x6xui8>, %s: tensor<4x8xf32>, %i: tensor<16xi64>) {
+  %zero = ax.constant dense<8.0> : tensor<f32> -> tensor<f32>
+  %b = ax.gather %w[%i] axis 0 : tensor<4x8x6xui8>, tensor<16xi64> -> tensor<16x8x6xui8>
+  %f = ax.cast %b : tensor<16x8x6xui8> -> tensor<16x8x6xf32>
+  %z = ax.binary sub %f, %zero : tensor<16x8x6xf32>, tensor<f32> -> tensor<16x8x6xf32>
+  %e = ax.gather %s[%i] axis 0 : tensor<4x8xf32>, tensor<16xi64> -> tensor<16x8xf32>
+  %e3 = ax.reshape %e : tensor<16x8xf32> -> tensor<16x8x1xf32>
+  %m = ax.binary mul %z, %e3 : tensor<16x8x6xf32>, tensor<16x8x1xf32> -> tensor<16x8x6xf32>
+  %y = ax.dot %x, %m batch [0] x [0] contract [1] x [2] : tensor<16x6xf32>, tensor<16x8x6xf32> -> tensor<16x8xf32>
+  axl.yield %y : tensor<16x8xf32>
+}
+
+// -----
+
+// Scales that other indices look up, of another number of matrices, or that
+// each row has its own of, are not those of matrices.
+// CHECK-LABEL: axl.stage @scales
+// CHECK-NOT: axl.grouped_matmul
+axl.stage @scales(%x: tensor<16x6xf32>, %w: tensor<4x8x6xf32>, %s: tensor<4x8x1xf32>, %t: tensor<5x8x1xf32>, %i: tensor<16xi64>, %j: tensor<16xi64>, %r: tensor<16x1x1xf32>) {
+  %b = ax.gather %w[%i] axis 0 : tensor<4x8x6xf32>, tensor<16xi64> -> tensor<16x8x6xf32>
+  %e = ax.gather %s[%j] axis 0 : tensor<4x8x1xf32>, tensor<16xi64> -> tensor<16x8x1xf32>
+  %m = ax.binary mul %b, %e : tensor<16x8x6xf32>, tensor<16x8x1xf32> -> tensor<16x8x6xf32>
+  %y = ax.dot %x, %m batch [0] x [0] contract [1] x [2] : tensor<16x6xf32>, tensor<16x8x6xf32> -> tensor<16x8xf32>
+  %e2 = ax.gather %t[%i] axis 0 : tensor<5x8x1xf32>, tensor<16xi64> -> tensor<16x8x1xf32>
+  %m2 = ax.binary mul %b, %e2 : tensor<16x8x6xf32>, tensor<16x8x1xf32> -> tensor<16x8x6xf32>
+  %y2 = ax.dot %x, %m2 batch [0] x [0] contract [1] x [2] : tensor<16x6xf32>, tensor<16x8x6xf32> -> tensor<16x8xf32>
+  %m3 = ax.binary mul %b, %r : tensor<16x8x6xf32>, tensor<16x1x1xf32> -> tensor<16x8x6xf32>
+  %y3 = ax.dot %x, %m3 batch [0] x [0] contract [1] x [2] : tensor<16x6xf32>, tensor<16x8x6xf32> -> tensor<16x8xf32>
+  axl.yield %y, %y2, %y3 : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>
+}
