@@ -17,14 +17,15 @@
 //
 // is axl.grouped_weight_gradient %x, %g[%i] transpose_w.
 //
-// For a GPU, whose libraries want to know how many rows there are, the rows
-// meet all matrices in one product, and what is of another group is dropped:
-// that is as many times the work as there are matrices, at the speed of
-// products, and of the memory [rows, groups, n] instead of [rows, n, k].
+// For a GPU, whose libraries want to know how many rows there are, rows of a
+// group are put together in tiles, each of which meets a copy of its group's
+// matrix (RowTiles.h). Where these were too many for few rows, the rows meet
+// all matrices in one product, and what is of another group is dropped.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "LookUps.h"
+#include "RowTiles.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/IndexRange.h"
 #include "ax/Local/Local.h"
@@ -62,37 +63,63 @@ static Value isOfGroup(TensorBuilder &t, Value groups, int64_t count) {
                    t.indexAlong(1, count, 3));
 }
 
-/// x [rows, k] times the matrix of w that each row's group has, of `element`.
-static Value multiply(TensorBuilder &t, Value x, Value w, Value groups,
-                      bool isTransposed, Type element, bool gpu) {
-  int64_t rows = shapeOf(x)[0], count = shapeOf(w)[0];
+static Value dot(TensorBuilder &t, Value x, Value w, ArrayRef<int64_t> batch,
+                 int64_t contractX, int64_t contractW, ArrayRef<int64_t> shape,
+                 Type element) {
+  return DotOp::create(t.b, RankedTensorType::get(shape, element), x, w, batch,
+                       batch, contractX, contractW);
+}
+
+/// x [rows, k] times the matrix that each row's group has, of `element`.
+static Value multiply(TensorBuilder &t, Value x, const LookUp &matrices,
+                      Value groups, bool isTransposed, Type element) {
+  Value w = matrices.allOf(t);
   int64_t n = shapeOf(w)[isTransposed ? 1 : 2];
-  auto type = RankedTensorType::get({rows, n}, element);
-  if (!gpu)
-    return GroupedMatmulOp::create(t.b, type, x, w, groups, isTransposed);
-  Value all = DotOp::create(
-      t.b, RankedTensorType::get({rows, count, n}, element), x, w,
-      ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{1},
-      ArrayRef<int64_t>{isTransposed ? 2 : 1});
+  return GroupedMatmulOp::create(
+      t.b, RankedTensorType::get({shapeOf(x)[0], n}, element), x, w, groups,
+      isTransposed);
+}
+
+static Value multiplyOnGpu(TensorBuilder &t, Value x, const LookUp &matrices,
+                           Value groups, bool isTransposed, Type element) {
+  int64_t rows = shapeOf(x)[0], count = matrices.groups;
+  int64_t contractW = isTransposed ? 2 : 1;
+  auto nOf = [&](Value w) { return shapeOf(w)[isTransposed ? 1 : 2]; };
+  if (std::optional<TileSizes> sizes = TileSizes::choose(rows, count)) {
+    RowTiles tiles(t, groups, count, *sizes);
+    Value w = matrices.of(t, tiles.getGroups());
+    return tiles.toRows(dot(t, tiles.toTiles(x), w, {0}, 2, contractW,
+                            {sizes->tiles, sizes->height, nOf(w)}, element));
+  }
+  Value w = matrices.allOf(t);
+  Value all = dot(t, x, w, {}, 1, contractW, {rows, count, nOf(w)}, element);
   return t.sum(t.select(isOfGroup(t, groups, count), all, 0), {1},
                /*keepDims=*/false);
 }
 
 /// By group the sum of x^T y over its rows, of `type`.
 static Value multiplyAlongRows(TensorBuilder &t, Value x, Value y, Value groups,
-                               RankedTensorType type, bool gpu) {
-  if (!gpu)
-    return GroupedWeightGradientOp::create(t.b, type, x, y, groups, false);
-  int64_t rows = shapeOf(y)[0], n = shapeOf(y)[1], count = type.getDimSize(0);
+                               RankedTensorType type) {
+  return GroupedWeightGradientOp::create(t.b, type, x, y, groups, false);
+}
+
+static Value multiplyAlongRowsOnGpu(TensorBuilder &t, Value x, Value y,
+                                    Value groups, RankedTensorType type) {
+  int64_t rows = shapeOf(y)[0], count = type.getDimSize(0);
+  int64_t k = shapeOf(x)[1], n = shapeOf(y)[1];
+  Type element = type.getElementType();
+  if (std::optional<TileSizes> sizes = TileSizes::choose(rows, count)) {
+    RowTiles tiles(t, groups, count, *sizes);
+    Value sums = dot(t, tiles.toTiles(x), tiles.toTiles(y), {0}, 1, 1,
+                     {sizes->tiles, k, n}, element);
+    return ScatterNDOp::create(
+        t.b, ScatterKind::add, t.splat(type.getShape(), element, 0),
+        t.reshape(tiles.getGroups(), {sizes->tiles, 1}), sums);
+  }
   Value each =
       t.select(isOfGroup(t, groups, count),
                t.broadcast(t.reshape(y, {rows, 1, n}), {rows, count, n}), 0);
-  // [k, groups, n]
-  Value sums = DotOp::create(
-      t.b,
-      RankedTensorType::get({shapeOf(x)[1], count, n}, type.getElementType()),
-      x, each, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{0},
-      ArrayRef<int64_t>{0});
+  Value sums = dot(t, x, each, {}, 0, 0, {k, count, n}, element);
   return t.transpose(sums, {1, 0, 2});
 }
 
@@ -156,9 +183,9 @@ static bool groupProduct(DotOp dot, bool gpu) {
   Value x = t.reshape(t.transpose(rows.value, order), {count * rowsEach, k});
   bool isTransposed = matrix.contract == batch + 1;
   Value indices = lookUp->indices;
-  Value y =
-      multiply(t, x, lookUp->allOf(t), groupsOf(t, indices, rowsEach, groups),
-               isTransposed, elementType(dot.getResult()), gpu);
+  Value y = (gpu ? multiplyOnGpu : multiply)(
+      t, x, *lookUp, groupsOf(t, indices, rowsEach, groups), isTransposed,
+      elementType(dot.getResult()));
   // [indices..., other dimensions of rows..., n], in the product's order.
   SmallVector<int64_t> shape(shapeOf(indices)), places;
   for (int64_t dim : ArrayRef(others).drop_front())
@@ -226,9 +253,9 @@ static bool groupGradient(ScatterNDOp sum, bool gpu) {
   }
   if (isTurned)
     std::swap(factors[0], factors[1]);
-  Value made = multiplyAlongRows(
+  Value made = (gpu ? multiplyAlongRowsOnGpu : multiplyAlongRows)(
       t, factors[0], factors[1],
-      groupsOf(t, sum.getIndices(), rowsEach, groups), type, gpu);
+      groupsOf(t, sum.getIndices(), rowsEach, groups), type);
   sum.replaceAllUsesWith(made);
   sum.erase();
   return true;

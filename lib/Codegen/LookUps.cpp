@@ -104,31 +104,39 @@ std::optional<LookUp> lookUpOf(Value matrix) {
   return rank == 1 || isPlain ? std::optional(finder.found) : std::nullopt;
 }
 
-static Value allOf(const LookUp &lookUp, Value value, TensorBuilder &t,
-                   llvm::DenseMap<Value, Value> &made) {
-  if (!lookUp.made.contains(value))
-    return value;
-  if (Value known = made.lookup(value))
-    return known;
-  Operation *op = value.getDefiningOp();
-  if (auto gather = dyn_cast<GatherOp>(op))
-    return gather.getOperand();
-  SmallVector<Value> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(allOf(lookUp, operand, t, made));
-  if (isa<TransposeOp>(op) && lookUp.rankOfIndices() != 1)
-    return made[value] = t.transpose(operands[0], {0, 2, 1});
-  Operation *clone = t.b.clone(*op);
-  clone->setOperands(operands);
-  SmallVector<int64_t> shape(shapeOf(value).drop_front(lookUp.rankOfIndices()));
-  shape.insert(shape.begin(), lookUp.groups);
-  clone->getResult(0).setType(tensorType(value).clone(shape));
-  return made[value] = clone->getResult(0);
-}
-
-Value LookUp::allOf(TensorBuilder &t) const {
-  llvm::DenseMap<Value, Value> made;
-  return codegen::allOf(*this, this->made.front(), t, made);
+Value LookUp::make(TensorBuilder &t, int64_t count, Value others) const {
+  llvm::DenseMap<Value, Value> results;
+  auto find = [&](Value value) {
+    Value found = results.lookup(value);
+    return found ? found : value;
+  };
+  // What each is made of comes first.
+  SmallVector<Operation *> ops;
+  for (Value value : made)
+    ops.push_back(value.getDefiningOp());
+  llvm::sort(ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *op : ops) {
+    Value &result = results[op->getResult(0)];
+    if (auto gather = dyn_cast<GatherOp>(op)) {
+      Value all = gather.getOperand();
+      result = others ? GatherOp::create(t.b, all, others, 0).getResult() : all;
+      continue;
+    }
+    if (isa<TransposeOp>(op) && rankOfIndices() != 1) {
+      result = t.transpose(find(op->getOperand(0)), {0, 2, 1});
+      continue;
+    }
+    Operation *clone = t.b.clone(*op);
+    for (OpOperand &operand : clone->getOpOperands())
+      operand.set(find(operand.get()));
+    result = clone->getResult(0);
+    SmallVector<int64_t> shape(
+        shapeOf(op->getResult(0)).drop_front(rankOfIndices()));
+    shape.insert(shape.begin(), count);
+    result.setType(tensorType(result).clone(shape));
+  }
+  return find(made.front());
 }
 
 } // namespace ax::codegen

@@ -20,8 +20,16 @@ struct LookUp {
 
   int64_t numIndices() const { return tensorType(indices).getNumElements(); }
   int64_t rankOfIndices() const { return tensorType(indices).getRank(); }
-  /// All matrices, [groups, ...], made as those that are looked up are.
-  mlir::Value allOf(TensorBuilder &t) const;
+  /// All matrices, [groups, ...], or those of other indices, [count, ...], made
+  /// as those that are looked up are.
+  mlir::Value allOf(TensorBuilder &t) const { return make(t, groups, {}); }
+  mlir::Value of(TensorBuilder &t, mlir::Value others) const {
+    return make(t, tensorType(others).getNumElements(), others);
+  }
+
+private:
+  /// `others` are null for all.
+  mlir::Value make(TensorBuilder &t, int64_t count, mlir::Value others) const;
 };
 
 /// What `matrix`, of the rank of some indices and two dimensions more, is

@@ -13,18 +13,21 @@ from _results import byOnnxruntime, compare, ours
 from _training import axrun, close, losses
 from cases import Failed, run, scratch, tool
 
-EXPERTS, WIDTH, INNER, TOKENS = 4, 16, 24, 8
-SHAPES = {"router": (WIDTH, EXPERTS), "up": (EXPERTS, 2 * INNER, WIDTH),
-          "upBias": (EXPERTS, 2 * INNER), "down": (EXPERTS, WIDTH, INNER)}
+WIDTH, INNER = 16, 24
+# Tokens and experts; of many a GPU has tiles.
+FEW, MANY = (8, 4), (512, 16)
 
 
-def written(folder):
-    made = model(f"float[{TOKENS},{WIDTH}] x", f"float[{TOKENS},{WIDTH}] y", f"""
+def written(folder, sizes):
+    tokens, experts = sizes
+    shapes = {"router": (WIDTH, experts), "up": (experts, 2 * INNER, WIDTH),
+              "upBias": (experts, 2 * INNER), "down": (experts, WIDTH, INNER)}
+    made = model(f"float[{tokens},{WIDTH}] x", f"float[{tokens},{WIDTH}] y", f"""
 scores = MatMul(x, router)
 shares = Softmax<axis=1>(scores)
 parts, which = TopK<axis=1>(shares, two)
-twice = Expand(x3, choices)
 x3 = Unsqueeze(x, one)
+twice = Expand(x3, choices)
 rows = Reshape(twice, columns)
 flat = Reshape(which, line)
 ups = Gather(up, flat)
@@ -45,26 +48,26 @@ weighted = Mul(z, weights)
 all = Reshape(weighted, tokens)
 mixed = ReduceSum<keepdims=0>(all, one)
 y = Add(x, mixed)
-""".strip().replace("twice = Expand(x3, choices)\nx3 = Unsqueeze(x, one)",
-                    "x3 = Unsqueeze(x, one)\ntwice = Expand(x3, choices)"),
+""".strip(),
                  f"int64[1] two = {{2}}, int64[1] one = {{1}}, "
                  f"int64[1] last = {{2}}, int64[1] line = {{-1}}, "
-                 f"int64[3] choices = {{{TOKENS}, 2, {WIDTH}}}, "
+                 f"int64[3] choices = {{{tokens}, 2, {WIDTH}}}, "
                  f"int64[3] columns = {{-1, {WIDTH}, 1}}, "
                  f"int64[2] one1 = {{-1, 1}}, "
-                 f"int64[3] tokens = {{{TOKENS}, 2, {WIDTH}}}", opset=18)
+                 f"int64[3] tokens = {{{tokens}, 2, {WIDTH}}}", opset=18)
     random = np.random.default_rng(0)
-    for name, shape in SHAPES.items():
+    for name, shape in shapes.items():
         weight = random.standard_normal(shape, np.float32) * np.float32(0.3)
         made.graph.initializer.append(numpy_helper.from_array(weight, name))
     onnx.save(made, f"{folder}/model.onnx")
     return made, random
 
 
-def predicted(flags, layouts):
+def predicted(flags, layouts, sizes=FEW):
+    tokens = sizes[0]
     with scratch() as folder:
-        made, random = written(folder)
-        feeds = {"x": random.standard_normal((TOKENS, WIDTH), np.float32)}
+        made, random = written(folder, sizes)
+        feeds = {"x": random.standard_normal((tokens, WIDTH), np.float32)}
         run(tool("axopt"), f"{folder}/model.onnx", *flags, "--strict", "--quiet",
             "-o", f"{folder}/plan.mlir")
         compare(byOnnxruntime(made, feeds), ours(folder, feeds), flags)
@@ -75,15 +78,15 @@ def predicted(flags, layouts):
             raise Failed(f"{name} is {found.group(1)}, not {layout}")
     # What experts make is mixed before ranks add it up.
     sums = re.findall(r"ax\.(all_reduce|reduce_scatter) .* (tensor<\S+),", text)
-    if layouts and [size for _, size in sums] != [f"tensor<{TOKENS}x{WIDTH}xf32"]:
+    if layouts and [size for _, size in sums] != [f"tensor<{tokens}x{WIDTH}xf32"]:
         raise Failed(f"exchanged: {sums}")
 
 
-def trained(flags):
+def trained(flags, sizes=FEW):
     with scratch() as folder:
-        random = written(folder)[1]
+        random = written(folder, sizes)[1]
         np.savez(f"{folder}/data.npz", **{
-            name: random.standard_normal((4 * TOKENS, WIDTH), np.float32)
+            name: random.standard_normal((4 * sizes[0], WIDTH), np.float32)
             for name in ("x", "t")})
         lines = []
         for layout in [], flags:
@@ -109,3 +112,6 @@ def cases(every):
     for flags in "--tp=2", "--tp=2x2x1", "--dp=2 --tp=2 --zero=1", \
             "--micro-batches=2 --tp=2":
         yield f"trained {flags}", trained, flags.split()
+    yield "predicted, many tokens", predicted, [], {}, MANY
+    # Of half of them each rank multiplies by all experts, on a GPU.
+    yield "trained, many tokens", trained, ["--dp=2"], MANY

@@ -128,8 +128,10 @@ def GroupProducts : Pass<"axl-group-products"> {
     those that are looked up, one of each, as of bytes with scales, is made of all
     instead. The sum of
     outer products by what they were looked up by becomes
-    `axl.grouped_weight_gradient`. For a GPU both are products with all matrices, of
-    which each row keeps those with its own.
+    `axl.grouped_weight_gradient`. For a GPU rows of a group are put
+    together in tiles, each of which is a product with a copy of its matrix, or, where
+    these are many for few rows, both are products with all matrices, of which each row
+    keeps those with its own.
   }];
   let options = [Option<"gpu", "gpu", "bool", "false", "For a GPU">];
 }

@@ -163,3 +163,35 @@ axl.stage @scales(%x: tensor<16x6xf32>, %w: tensor<4x8x6xf32>, %s: tensor<4x8x1x
   %y3 = ax.dot %x, %m3 batch [0] x [0] contract [1] x [2] : tensor<16x6xf32>, tensor<16x8x6xf32> -> tensor<16x8xf32>
   axl.yield %y, %y2, %y3 : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>
 }
+
+// -----
+
+// Of many rows a GPU brings each group's together, in tiles of 128, 2048 / 128 + 32
+// of them; each meets its group's matrix, which is widened for it.
+// CHECK-LABEL: axl.stage @tiles
+// CHECK: axl.grouped_matmul
+// CHECK: axl.grouped_weight_gradient
+// GPU-LABEL: axl.stage @tiles
+// GPU-SAME: %[[W:.*]]: tensor<32x8x6xbf16>, %[[X:.*]]: tensor<2048x6xf32>
+// GPU: %[[ROW:.*]] = ax.scatter_nd set {{.*}} -> tensor<6144xi64>
+// GPU: %[[G:.*]] = ax.binary min {{.*}} : tensor<48xi64>
+// GPU: %[[M:.*]] = ax.gather %[[W]][%[[G]]] axis 0 : tensor<32x8x6xbf16>, tensor<48xi64> -> tensor<48x8x6xbf16>
+// GPU: %[[F:.*]] = ax.cast %[[M]] : tensor<48x8x6xbf16> -> tensor<48x8x6xf32>
+// GPU: %[[T:.*]] = ax.gather %[[X]][%{{.*}}] axis 0 : tensor<2048x6xf32>, tensor<6144xi64> -> tensor<6144x6xf32>
+// GPU: %[[Z:.*]] = ax.select %{{.*}}, %[[T]], %{{.*}}
+// GPU: %[[R:.*]] = ax.reshape %[[Z]] : tensor<6144x6xf32> -> tensor<48x128x6xf32>
+// GPU: %[[Y:.*]] = ax.dot %[[R]], %[[F]] batch [0] x [0] contract [2] x [2]
+// GPU: %[[P:.*]] = ax.reshape %[[Y]] : tensor<48x128x8xf32> -> tensor<6144x8xf32>
+// GPU: ax.gather %[[P]][%{{.*}}] axis 0 : tensor<6144x8xf32>, tensor<2048xi64> -> tensor<2048x8xf32>
+// GPU: %[[D:.*]] = ax.dot %{{.*}}, %{{.*}} batch [0] x [0] contract [1] x [1] : tensor<48x128x8xf32>, tensor<48x128x6xf32> -> tensor<48x8x6xf32>
+// GPU: ax.scatter_nd add %{{.*}}[%{{.*}}], %[[D]] : tensor<32x8x6xf32>, tensor<48x1xi64>, tensor<48x8x6xf32> -> tensor<32x8x6xf32>
+axl.stage @tiles(%w: tensor<32x8x6xbf16>, %x: tensor<2048x6xf32>, %i: tensor<2048xi64>, %g: tensor<2048x8x1xf32>, %x3: tensor<2048x6x1xf32>) {
+  %m = ax.gather %w[%i] axis 0 : tensor<32x8x6xbf16>, tensor<2048xi64> -> tensor<2048x8x6xbf16>
+  %f = ax.cast %m : tensor<2048x8x6xbf16> -> tensor<2048x8x6xf32>
+  %y = ax.dot %x, %f batch [0] x [0] contract [1] x [2] : tensor<2048x6xf32>, tensor<2048x8x6xf32> -> tensor<2048x8xf32>
+  %zeros = ax.constant dense<0.0> : tensor<32x8x6xf32> -> tensor<32x8x6xf32>
+  %at = ax.reshape %i : tensor<2048xi64> -> tensor<2048x1xi64>
+  %d = ax.dot %g, %x3 batch [0] x [0] contract [2] x [2] : tensor<2048x8x1xf32>, tensor<2048x6x1xf32> -> tensor<2048x8x6xf32>
+  %dw = ax.scatter_nd add %zeros[%at], %d : tensor<32x8x6xf32>, tensor<2048x1xi64>, tensor<2048x8x6xf32> -> tensor<32x8x6xf32>
+  axl.yield %y, %dw : tensor<2048x8xf32>, tensor<32x8x6xf32>
+}
