@@ -161,9 +161,11 @@ struct ComposeVectorsPass
 
   void runOnOperation() override {
     forEachStage(getOperation(), [&](LocalStageOp stage) {
-      for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
-        if (std::optional<VectorProduct> product = vectorProductOf(&op))
+      for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
+        std::optional<VectorProduct> product = vectorProductOf(&op);
+        if (product && (!gpu || isLookedUp(product->matrix)))
           compose(*product);
+      }
     });
   }
 };

@@ -45,8 +45,7 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
   passes.push_back(
       createComposeProducts({gpu ? gpuCacheBytes : cacheBytes, gpu}));
   passes.push_back(createGroupProducts({gpu}));
-  if (!gpu)
-    passes.push_back(createComposeVectors());
+  passes.push_back(createComposeVectors({gpu}));
   if (gpu) {
     passes.push_back(createComposeAttention(attentionFor(*target)));
     passes.push_back(createComposeChecks());

@@ -112,11 +112,12 @@ def ComposeProducts : Pass<"axl-compose-products"> {
 def ComposeVectors : Pass<"axl-compose-vectors"> {
   let summary = "Products with one vector are sums";
   let description = [{
-    For processors. A product of floats, or one of each of a batch, whose second factor
-    is one column becomes a sum along what is multiplied, of which a kernel is made: it
-    reads the matrix as it lies. So does one whose first factor is one row, if the matrix
-    is looked up.
+    A product of floats, or one of each of a batch, whose second factor is one column
+    becomes a sum along what is multiplied, of which a kernel is made: it reads the matrix
+    as it lies. So does one whose first factor is one row, if the matrix is looked up. For
+    a GPU that is all: what is looked up would be copied for the library.
   }];
+  let options = [Option<"gpu", "gpu", "bool", "false", "For a GPU">];
 }
 
 def GroupProducts : Pass<"axl-group-products"> {

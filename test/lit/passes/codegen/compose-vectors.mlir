@@ -1,4 +1,5 @@
 // RUN: axopt-opt %s --axl-compose-vectors --split-input-file | FileCheck %s
+// RUN: axopt-opt %s --axl-compose-vectors=gpu --split-input-file | FileCheck %s --check-prefix=GPU
 
 // A column for each matrix of a batch.
 // CHECK-LABEL: axl.stage @columns
@@ -7,6 +8,8 @@
 // CHECK: %[[S:.*]] = ax.reduce sum %[[P]] dims [2] : tensor<8x16x64xf32> -> tensor<8x16xf32>
 // CHECK: %[[Y:.*]] = ax.reshape %[[S]] : tensor<8x16xf32> -> tensor<8x16x1xf32>
 // CHECK: axl.yield %[[Y]]
+// GPU-LABEL: axl.stage @columns
+// GPU: ax.dot
 axl.stage @columns(%m: tensor<8x16x64xf32>, %v: tensor<8x64x1xf32>) {
   %y = ax.dot %m, %v batch [0] x [0] contract [2] x [1] : tensor<8x16x64xf32>, tensor<8x64x1xf32> -> tensor<8x16x1xf32>
   axl.yield %y : tensor<8x16x1xf32>
@@ -31,6 +34,8 @@ axl.stage @transposed(%m: tensor<64x32xf32>, %v: tensor<64x1xf32>) {
 // CHECK-NOT: ax.linear
 // CHECK: ax.reduce sum %{{.*}} dims [2] : tensor<2x8x64xf32> -> tensor<2x8xf32>
 // CHECK: ax.cast %{{.*}} : tensor<2x8xf32> -> tensor<2x8xbf16>
+// GPU-LABEL: axl.stage @feature
+// GPU: ax.linear
 axl.stage @feature(%x: tensor<2x8x64xbf16>, %w: tensor<64x1xbf16>) {
   %y = ax.linear %x, %w : tensor<2x8x64xbf16>, tensor<64x1xbf16> -> tensor<2x8x1xbf16>
   axl.yield %y : tensor<2x8x1xbf16>
@@ -44,6 +49,9 @@ axl.stage @feature(%x: tensor<2x8x64xbf16>, %w: tensor<64x1xbf16>) {
 // CHECK: ax.reduce sum %{{.*}} dims [2] : tensor<16x16x4x4xf32> -> tensor<16x16x4xf32>
 // CHECK: %[[S:.*]] = ax.reduce sum %{{.*}} dims [1] : tensor<16x16x4xf32> -> tensor<16x4xf32>
 // CHECK: ax.transpose %[[S]] [1, 0] : tensor<16x4xf32> -> tensor<4x16xf32>
+// GPU-LABEL: axl.stage @row
+// GPU-NOT: ax.dot
+// GPU: axl.yield
 axl.stage @row(%t: tensor<16x64x9xf32>, %i: tensor<4xi64>, %v: tensor<4x1x64xf32>) {
   %m = ax.gather %t[%i] axis 2 : tensor<16x64x9xf32>, tensor<4xi64> -> tensor<16x64x4xf32>
   %y = ax.dot %v, %m batch [0] x [2] contract [2] x [1] : tensor<4x1x64xf32>, tensor<16x64x4xf32> -> tensor<4x1x16xf32>
