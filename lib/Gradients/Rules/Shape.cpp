@@ -3,6 +3,7 @@
 
 #include "../GradientRules.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace ax;
@@ -57,14 +58,19 @@ static Value unslice(GradientBuilder &g, Value dy, int64_t dim, int64_t size,
     step = -step;
   }
   if (step > 1) {
-    // Each element in front of step - 1 zeros, the last of these cut off.
-    SmallVector<int64_t> pairs(shape), high(shape.size() + 1, 0);
-    pairs.insert(pairs.begin() + dim + 1, 1);
-    high[dim + 1] = step - 1;
-    dy =
-        g.pad(g.reshape(dy, pairs), SmallVector<int64_t>(high.size(), 0), high);
-    shape[dim] = count * step;
-    dy = g.slice(g.reshape(dy, shape), dim, 0, (count - 1) * step + 1);
+    // Each element has a row of its own among zeros, which ranks split as they
+    // split elements. There is a part of a last row where step divides no size.
+    int64_t rows = llvm::divideCeilSigned(size, step), first = start / step;
+    int64_t place = start % step;
+    SmallVector<int64_t> low(shape.size() + 1, 0), high(low), apart(shape);
+    apart.insert(apart.begin() + dim + 1, 1);
+    low[dim] = first;
+    high[dim] = rows - first - count;
+    low[dim + 1] = place;
+    high[dim + 1] = step - 1 - place;
+    shape[dim] = rows * step;
+    return g.slice(g.reshape(g.pad(g.reshape(dy, apart), low, high), shape),
+                   dim, 0, size);
   }
   SmallVector<int64_t> low(zeros), high(zeros);
   low[dim] = start;
