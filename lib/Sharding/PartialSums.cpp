@@ -7,7 +7,7 @@
 // more than one at once (the gradient behind a norm, which scale and bias want
 // too), it is not passed. Where two sums meet in an addition only after other
 // linear ops (a bias, a residual), they are passed on up to there and reduced
-// once. So are they to where less is left of them.
+// once.
 //
 // Examples, with x and y partial sums over col and b whole:
 //  - x -> reshape -> transpose: both pass it on, for one reduction at the end.
@@ -18,6 +18,9 @@
 //    which costs nothing but gains nothing either: x is reduced at once.
 //  - (x + b) + y, as attention and MLP side by side make it: here b becomes
 //    partial, as then x and y meet unreduced.
+//  - the sum of x + b over the experts that a token has: here b becomes
+//  partial,
+//    as the sum is a fraction of x.
 //  - x, read by two linear ops: passed on both ways it ends in two reductions.
 //    Where these cost more than one of x itself, both read x reduced.
 //
@@ -56,6 +59,7 @@ public:
     settle();
     if (blockFanOuts())
       settle();
+    joinWholes();
     meetLater();
   }
 
@@ -86,8 +90,7 @@ private:
         int op = state.order[place];
         Passing found = blocked[op] ? Passing() : findPassing(op);
         const Passing &had = state.passing[op];
-        if (found.axes == had.axes && found.kind == had.kind &&
-            found.linearSet == had.linearSet)
+        if (found == had)
           continue;
         next[place] = true;
         setPassing(op, found);
@@ -289,6 +292,120 @@ private:
     return any;
   }
 
+  /// How an op can pass on a sum that some operands of a linear set have: what
+  /// has none becomes partial for nothing, each element on the first rank
+  /// alone.
+  struct Join {
+    int linearSet;
+    std::vector<int> carriers;
+    AxesId axes;
+
+    Passing getPassing() const { return {axes, ReduceKind::Sum, linearSet}; }
+  };
+  /// `axesOf`: over which the sum is that a tensor brings, if it is one.
+  template <typename AxesOf>
+  std::optional<Join> findJoin(int op, AxesOf axesOf) const {
+    const GraphOp &graphOp = graph.ops[op];
+    ReduceKind kind;
+    if (state.passing[op].axes != LayoutTable::noAxes ||
+        reducesItself(op, kind) || graphOp.results.size() != 1)
+      return std::nullopt;
+    for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
+      const std::vector<int> &set = graphOp.rule.linear[s];
+      Join join{static_cast<int>(s), {}, LayoutTable::noAxes};
+      for (int operand : set) {
+        AxesId axes = axesOf(graphOp.operands[operand]);
+        if (axes == LayoutTable::noAxes)
+          continue;
+        if (join.carriers.empty())
+          join.axes = axes;
+        join.carriers.push_back(operand);
+      }
+      auto joins = [&](int operand) {
+        int tensor = graphOp.operands[operand];
+        AxesId axes = axesOf(tensor);
+        if (axes != LayoutTable::noAxes)
+          return axes == join.axes;
+        // Reduced for others, it can still be added as it came.
+        return partial[tensor].isNone() ||
+               partial[tensor] == Partial{join.axes, ReduceKind::Sum};
+      };
+      if (!join.carriers.empty() && !state.splitsOver(op, join.axes) &&
+          std::all_of(set.begin(), set.end(), joins) &&
+          staysSmall(op, join.carriers))
+        return join;
+    }
+    return std::nullopt;
+  }
+
+  /// What ops passed that now pass something else, in topological order.
+  using Changes = std::vector<std::pair<int, Passing>>;
+
+  /// Gives an op what it passes, and those behind it what follows.
+  Changes pass(int first, const Passing &passing) {
+    Changes before;
+    std::set<int> open{state.places[first]};
+    while (!open.empty()) {
+      int op = state.order[*open.begin()];
+      open.erase(open.begin());
+      Passing found = op == first   ? passing
+                      : blocked[op] ? Passing()
+                                    : findPassing(op);
+      if (found == state.passing[op])
+        continue;
+      before.emplace_back(op, state.passing[op]);
+      setPassing(op, found);
+      for (int result : graph.ops[op].results)
+        for (const Use &use : state.uses[result])
+          if (use.op >= 0)
+            open.insert(state.places[use.op]);
+    }
+    return before;
+  }
+
+  /// Whether a result is a sum that is read outside of the program, too, which
+  /// gets it reduced.
+  bool leaves(int op) const {
+    const std::vector<int> &results = graph.ops[op].results;
+    return std::any_of(results.begin(), results.end(), [&](int result) {
+      const std::vector<Use> &uses = state.uses[result];
+      return !partial[result].isNone() &&
+             std::any_of(uses.begin(), uses.end(),
+                         [](const Use &use) { return use.op < 0; });
+    });
+  }
+
+  /// Passes sums through what adds something whole to them, where what is left
+  /// behind that costs less to reduce. Each is decided alone, in program order.
+  void joinWholes() {
+    for (int op : state.order) {
+      std::optional<Join> join = findJoin(op, [&](int tensor) {
+        const Partial &sum = partial[tensor];
+        return sum.kind == ReduceKind::Sum ? sum.axes : LayoutTable::noAxes;
+      });
+      if (blocked[op] || !join)
+        continue;
+      Changes before = pass(op, join->getPassing()), after;
+      Reach reach;
+      bool isInside = true;
+      for (const auto &[changed, passing] : before) {
+        after.emplace_back(changed, state.passing[changed]);
+        isInside &= !leaves(changed);
+        for (auto *tensors :
+             {&graph.ops[changed].operands, &graph.ops[changed].results})
+          reach.tensors.insert(tensors->begin(), tensors->end());
+      }
+      double seconds = isInside ? secondsOf(reach) : 0;
+      auto set = [&](const Changes &changes) {
+        for (const auto &[changed, passing] : changes)
+          setPassing(changed, passing);
+      };
+      set(before);
+      if (isInside && seconds < secondsOf(reach))
+        set(after);
+    }
+  }
+
   /// Read once, inside the program, and as it is made.
   bool singleUse(int tensor) const {
     return state.uses[tensor].size() == 1 && state.uses[tensor][0].op >= 0 &&
@@ -313,51 +430,26 @@ private:
       }
     };
     for (int op : state.order) {
-      const GraphOp &graphOp = graph.ops[op];
       setLazy(op);
-      ReduceKind kind;
-      if (state.passing[op].axes != LayoutTable::noAxes ||
-          reducesItself(op, kind) || graphOp.results.size() != 1)
+      std::optional<Join> join = findJoin(op, [&](int tensor) {
+        return lazy[tensor] ? lazy[tensor]->axes : LayoutTable::noAxes;
+      });
+      if (!join)
         continue;
-      for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
-        const std::vector<int> &set = graphOp.rule.linear[s];
-        std::vector<int> carriers;
-        for (int operand : set)
-          if (lazy[graphOp.operands[operand]])
-            carriers.push_back(operand);
-        if (carriers.empty())
-          continue;
-        // All of one set have to have the same sum, or none yet: what has none
-        // becomes partial for nothing, each element on the first rank alone.
-        const AxesId axes = lazy[graphOp.operands[carriers[0]]]->axes;
-        auto joins = [&](int operand) {
-          int tensor = graphOp.operands[operand];
-          if (lazy[tensor])
-            return lazy[tensor]->axes == axes;
-          // Reduced for others, it can still be added as it came.
-          return partial[tensor].isNone() ||
-                 partial[tensor] == Partial{axes, ReduceKind::Sum};
-        };
-        if (state.splitsOver(op, axes) ||
-            !std::all_of(set.begin(), set.end(), joins) ||
-            !staysSmall(op, carriers))
-          continue;
-        // Two have met: everything that they waited behind passes them on, as
-        // what one did that is small now. Else one alone waits on, here too,
-        // as long as nobody else reads it.
-        if (carriers.size() > 1 ||
-            2 * bytesOf({op, 0}, true) <=
-                lazy[graphOp.operands[carriers[0]]]->bytes) {
-          for (int operand : carriers)
-            for (auto [link, linkSet] : lazy[graphOp.operands[operand]]->chain)
-              setPassing(link, {axes, ReduceKind::Sum, linkSet});
-          setPassing(op, {axes, ReduceKind::Sum, static_cast<int>(s)});
-          setLazy(op);
-        } else if (int result = graphOp.results[0]; singleUse(result)) {
-          lazy[result] = lazy[graphOp.operands[carriers[0]]];
-          lazy[result]->chain.push_back({op, static_cast<int>(s)});
-        }
-        break;
+      const GraphOp &graphOp = graph.ops[op];
+      // Two have met: everything that they waited behind passes them on, as
+      // what one did that is small now. Else one alone waits on, here too, as
+      // long as nobody else reads it.
+      int64_t bytes = lazy[graphOp.operands[join->carriers[0]]]->bytes;
+      if (join->carriers.size() > 1 || 2 * bytesOf({op, 0}, true) <= bytes) {
+        for (int operand : join->carriers)
+          for (auto [link, linkSet] : lazy[graphOp.operands[operand]]->chain)
+            setPassing(link, {join->axes, ReduceKind::Sum, linkSet});
+        setPassing(op, join->getPassing());
+        setLazy(op);
+      } else if (int result = graphOp.results[0]; singleUse(result)) {
+        lazy[result] = lazy[graphOp.operands[join->carriers[0]]];
+        lazy[result]->chain.push_back({op, join->linearSet});
       }
     }
   }

@@ -19,6 +19,10 @@ struct Passing {
   AxesId axes = LayoutTable::noAxes;
   ReduceKind kind = ReduceKind::Sum;
   int linearSet = -1;
+
+  bool operator==(const Passing &o) const {
+    return axes == o.axes && kind == o.kind && linearSet == o.linearSet;
+  }
 };
 
 struct OpLayouts {

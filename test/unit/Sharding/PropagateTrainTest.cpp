@@ -190,6 +190,26 @@ TEST(PropagateTrain, SumsWaitWhereLessIsLeftOfThem) {
   }
 }
 
+/// The backward pass reads it again, for the gradient of what it was weighted
+/// with: both are sums of it, and each is less.
+TEST(PropagateTrain, SumsPassWhatIsAddedOnTwoWays) {
+  Mesh mesh({{"col", 4}});
+  GraphBuilder b;
+  int made = b.linear("experts",
+                      b.unary("rows", b.input("x", {2048, 4, width})), hidden);
+  b.pinFactor("experts", "k", wholeAxes(mesh, {"col"}));
+  int biased = b.add("biased", made, b.input("bias", {2048, 4, hidden}));
+  int mixed = b.reduceSum("mixed", biased, 1);
+  b.output(b.norm("norm", mixed));
+  int product = b.mul("product", biased, b.input("dy", {2048, 4, hidden}));
+  int shares = b.reduceSum("shares", product, 2);
+  b.output(b.norm("softmax", shares));
+  Propagation result = b.run(mesh);
+  EXPECT_EQ(countCollectives(result, mesh), "all_reduce{col} x 2");
+  EXPECT_EQ(sumPayload(result, b.graph, StepKind::AllReduce),
+            4 * 2048 * (hidden + 4));
+}
+
 /// ZeRO-1: the update is computed on slices of what every rank stores.
 TEST(PropagateTrain, OptimizerStateSplitOverData) {
   Mesh mesh({{"data", 4}});
