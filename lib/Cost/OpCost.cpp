@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/OpCost.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace ax;
 
@@ -56,6 +58,60 @@ static double contractionSeconds(Operation *op, const sharding::Mesh &mesh,
                      tensorType(op->getOperand(0)).getElementType());
 }
 
+/// The look-ups of matrices that a value is made of, element by element: those
+/// of the experts that tokens choose. Products read the matrices where they are
+/// (`axl-group-products`). None of other values.
+static llvm::SmallSetVector<Operation *, 4> lookUpsOf(Value value) {
+  constexpr size_t mostValues = 64;
+  llvm::SmallSetVector<Value, 16> values;
+  llvm::SmallSetVector<Operation *, 4> found;
+  values.insert(value);
+  for (size_t i = 0; i < values.size() && i < mostValues; ++i) {
+    Operation *op = values[i].getDefiningOp();
+    auto gather = dyn_cast_or_null<GatherOp>(op);
+    if (gather && gather.getAxis() == 0 &&
+        tensorType(gather.getOperand()).getRank() > 2)
+      found.insert(gather);
+    else if (isElementwise(op) || isView(op) ||
+             isa_and_nonnull<TransposeOp, SliceOp, BroadcastOp>(op))
+      for (Value operand : op->getOperands())
+        if (tensorType(operand).getRank() > 2)
+          values.insert(operand);
+  }
+  return found;
+}
+
+/// Whether all that becomes of a value, moved or widened, is that it is added
+/// up in the places that it was looked up from: gradients of these matrices.
+static bool isAddedUp(Value value) {
+  while (tensorType(value).getRank() > 2 && value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (auto sum = dyn_cast<GatherGradientOp>(user))
+      return sum.getAxis() == 0;
+    if (auto sum = dyn_cast<ScatterNDOp>(user))
+      return sum.getKind() == ScatterKind::add && sum.getUpdates() == value;
+    if (!isa<CastOp, TransposeOp, ReshapeOp>(user))
+      return false;
+    value = user->getResult(0);
+  }
+  return false;
+}
+
+/// Bytes that who takes the value reads.
+static int64_t bytesRead(Value value, const sharding::Mesh &mesh) {
+  auto bytesOf = [&](Value value) {
+    return cost::localBytes(tensorType(value), mesh);
+  };
+  int64_t bytes = 0;
+  auto lookUps = lookUpsOf(value);
+  for (Operation *lookUp : lookUps)
+    bytes +=
+        std::min(bytesOf(lookUp->getOperand(0)), bytesOf(lookUp->getResult(0)));
+  if (isAddedUp(value))
+    return 0;
+  return lookUps.empty() ? bytesOf(value) : std::min(bytes, bytesOf(value));
+}
+
 /// Returns the time of an operation that reads `moreBytes` than its operands
 /// have.
 static double secondsWith(double moreBytes, Operation *op,
@@ -65,11 +121,18 @@ static double secondsWith(double moreBytes, Operation *op,
       isa<CollectiveOpInterface, WaitOp, ReshapeOp, ReturnOp, StoreOp, YieldOp,
           StageOp, TransferOp, ScheduleOp>(op))
     return 0;
+  auto isWritten = [](Value value) {
+    return lookUpsOf(value).empty() && !isAddedUp(value);
+  };
+  if (op->getNumResults() == 1 && !isWritten(op->getResult(0)) &&
+      contractionSeconds(op, mesh, machine) == 0)
+    return 0;
   double bytes = moreBytes;
   for (Value value : op->getOperands())
-    bytes += cost::localBytes(tensorType(value), mesh);
+    bytes += bytesRead(value, mesh);
   for (Value value : op->getResults())
-    bytes += cost::localBytes(tensorType(value), mesh);
+    if (isWritten(value))
+      bytes += cost::localBytes(tensorType(value), mesh);
   return std::max(contractionSeconds(op, mesh, machine),
                   bytes / machine.bytesPerSecond);
 }
