@@ -25,11 +25,13 @@ std::optional<T> orNothing(llvm::Expected<T> value) {
   return std::nullopt;
 }
 
-/// The state's elements, where no training changes them.
+/// The state's elements, where no training changes them. Of those that are
+/// dealt the model was looked at before.
 std::optional<HostTensor> readState(LoadOp load) {
   auto plan = load->getParentOfType<PlanOp>();
   auto state = plan ? plan.lookupSymbol<StateOp>(load.getState()) : StateOp();
-  if (!state || state.getTrainable() || state->hasAttr(kMayBeTrained))
+  if (!state || state.getTrainable() || state->hasAttr(kMayBeTrained) ||
+      state.getDealt())
     return std::nullopt;
   return contentsOf(state);
 }

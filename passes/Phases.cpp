@@ -52,6 +52,7 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
   mesh.micro = strategy.micro;
   mesh.order.assign(strategy.order.begin(), strategy.order.end());
   plan.addPass(createSetMesh(mesh));
+  plan.addPass(createDealWeights());
   AssignStagesOptions stages;
   stages.cut.assign(strategy.cuts.begin(), strategy.cuts.end());
   stages.virtualStages = strategy.parts();

@@ -247,6 +247,8 @@ private:
     state.offset = op.getOffset();
     if (std::optional<Type> narrow = op.getFileType())
       state.fileType = interpreter::toDType(*narrow);
+    if (std::optional<DealtAttr> dealt = op.getDealt())
+      state.dealt = dealt->getOrder();
     if (auto files = op->getParentOp()->getAttrOfType<DictionaryAttr>(kFiles))
       if (auto fingerprint = files.getAs<StringAttr>(op.getFile()))
         state.fingerprint = fingerprint.str();

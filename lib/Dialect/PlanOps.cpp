@@ -197,6 +197,15 @@ LogicalResult StateOp::verify() {
       return emitOpError("is read as ")
              << *narrow << ", which version " << version << " has not";
   }
+  if (std::optional<DealtAttr> dealt = getDealt()) {
+    if (getPrepared())
+      return emitOpError("is dealt, but prepared: no model has an order of it");
+    if (auto fault = dealt->getOrder().findFault(type.getShape()))
+      return emitOpError("of type ") << type << " is not dealt so: " << *fault;
+    int64_t version = (*this)->getParentOfType<PlanOp>().getVersion();
+    if (version < PlanOp::dealtVersion)
+      return emitOpError("is dealt, which version ") << version << " has not";
+  }
   Type element = getElementTypeInFile();
   unsigned bits = element.isInteger(1)     ? 8
                   : element.isIntOrFloat() ? element.getIntOrFloatBitWidth()

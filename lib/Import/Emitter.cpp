@@ -265,7 +265,7 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
       auto made = ax::StateOp::create(
           stateBuilder, op->getLoc(), state.name, operand.getType(),
           state.weight.file, state.weight.offset, state.weight.length,
-          mlir::TypeAttr(), mlir::DenseI64ArrayAttr(), false);
+          mlir::TypeAttr(), mlir::DenseI64ArrayAttr(), DealtAttr(), false);
       symbols.insert(made);
       if (!training)
         continue;

@@ -5,6 +5,7 @@
 
 #include "ax/Interpreter/Elements.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/PiecedTensor.h"
 
 #include "llvm/Support/Path.h"
 
@@ -38,7 +39,14 @@ llvm::Expected<HostTensor> interpreter::readState(StateOp state) {
                      "state @" + state.getSymName() +
                          ": its type has no values at run time");
   auto tensor = HostTensor::fromBytes(*inFile, Shape(type.getShape()), *bytes);
-  if (!tensor || inFile == element)
+  if (!tensor)
     return tensor;
-  return tensor->cast(*element);
+  if (std::optional<DealtAttr> dealt = state.getDealt()) {
+    PiecedTensor pieces = PiecedTensor::of(std::move(*tensor));
+    pieces.wanted = dealt->getOrder();
+    tensor = pieces.assemble();
+    if (!tensor)
+      return tensor;
+  }
+  return inFile == element ? std::move(tensor) : tensor->cast(*element);
 }

@@ -35,13 +35,6 @@ void TensorPiece::copyElements(DType type, int64_t first, int64_t count,
   copyConverted(type, to, tensor.getType(), from, count);
 }
 
-void TensorPiece::copyInto(DType type, uint8_t *whole) const {
-  box.forEachRun([&](int64_t at, int64_t count, int64_t from) {
-    copyElements(type, from, count, whole + at * byteSize(type));
-    return true;
-  });
-}
-
 void TensorPiece::release() const {
   if (file)
     file->release(tensor.data() - file->bytes().data(), tensor.numBytes());
@@ -60,8 +53,34 @@ PiecedTensor PiecedTensor::of(HostTensor tensor,
   return result;
 }
 
+bool PiecedTensor::forEachRun(const ElementBox &box,
+                              ElementBox::VisitRun fn) const {
+  if (given == wanted)
+    return box.forEachRun(fn);
+  std::optional<DealtOrder> from, to;
+  if (given)
+    from.emplace(*given, shape);
+  if (wanted)
+    to.emplace(*wanted, shape);
+  auto deal = [&](int64_t at, int64_t count, int64_t first) {
+    if (!to)
+      return fn(at, count, first);
+    return to->deal(at, count, [&](int64_t place, int64_t some, int64_t skip) {
+      return fn(place, some, first + skip);
+    });
+  };
+  return box.forEachRun([&](int64_t at, int64_t count, int64_t first) {
+    if (!from)
+      return deal(at, count, first);
+    return from->collect(at, count,
+                         [&](int64_t place, int64_t some, int64_t skip) {
+                           return deal(place, some, first + skip);
+                         });
+  });
+}
+
 const TensorPiece *PiecedTensor::getWhole() const {
-  if (pieces.size() != 1)
+  if (pieces.size() != 1 || given != wanted)
     return nullptr;
   const TensorPiece &piece = pieces.front();
   bool isAll = piece.box.isAll(piece.tensor.numElements());
@@ -74,9 +93,20 @@ llvm::Expected<HostTensor> PiecedTensor::assemble() const {
   llvm::Expected<HostTensor> whole = HostTensor::allocate(type, shape);
   if (!whole)
     return whole;
+  uint8_t *to = whole->mutableData();
   for (const TensorPiece &piece : pieces)
-    piece.copyInto(type, whole->mutableData());
+    forEachRun(piece.box, [&](int64_t at, int64_t count, int64_t from) {
+      piece.copyElements(type, from, count, to + at * byteSize(type));
+      return true;
+    });
   return whole;
+}
+
+llvm::Expected<HostTensor> inModelOrder(HostTensor tensor,
+                                        const std::optional<Dealt> &dealt) {
+  PiecedTensor pieces = PiecedTensor::of(std::move(tensor));
+  pieces.given = dealt;
+  return pieces.assemble();
 }
 
 } // namespace ax

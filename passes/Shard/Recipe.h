@@ -39,8 +39,9 @@ Recipe makeRecipe(const ShardGraph &graph, const sharding::Mesh &mesh,
 /// What is done where not as many parts can be made as asked for.
 std::string insteadOf(int64_t parts);
 
-/// The attribute, from ax-decompose-split to ax-recipe, of ops that must see a
-/// dimension of their operand as a whole (the exchanged numbers): its number.
+/// The attribute, from ax-decompose-split and ax-deal-weights to ax-recipe, of
+/// ops that must see a dimension of their operand as a whole (the exchanged
+/// numbers, heads that each rank takes): its number.
 inline constexpr const char *gatheredAttr = "ax.gathered";
 
 /// Axes that the recipe puts on a role, without those of size 1.

@@ -39,6 +39,12 @@ static json::Array toArray(llvm::ArrayRef<int64_t> values) {
   return json::Array(values);
 }
 
+static json::Object toJson(const Dealt &dealt) {
+  return json::Object{{"dim", dealt.dim},
+                      {"parts", toArray(dealt.parts)},
+                      {"hands", dealt.hands}};
+}
+
 bool CheckpointWriter::isHere(int32_t rank) const {
   return llvm::is_contained(executor.getRanks(), rank);
 }
@@ -138,6 +144,7 @@ llvm::Error
 CheckpointWriter::writeManifest(const std::string &folder,
                                 llvm::ArrayRef<std::string> written) {
   json::Object states;
+  int64_t version = checkpoint::version;
   for (int32_t index : findSaved()) {
     const State &state = program.states[static_cast<size_t>(index)];
     llvm::StringRef role = !state.isMutable ? checkpoint::frozenRole
@@ -147,6 +154,11 @@ CheckpointWriter::writeManifest(const std::string &folder,
                                       {"shape", toArray(state.shape)},
                                       {"role", role},
                                       {"parts", json::Array()}};
+    // What ranks have is in their order; what was given stays as it was.
+    if (state.isMutable && state.dealt) {
+      version = checkpoint::dealtVersion;
+      states.getObject(state.name)->insert({"dealt", toJson(*state.dealt)});
+    }
   }
   for (const std::string &text : written) {
     auto parsed = json::parse(text);
@@ -178,7 +190,7 @@ CheckpointWriter::writeManifest(const std::string &folder,
     fingerprints[name] = fingerprint;
   json::Value content =
       json::Object{{"format", checkpoint::format},
-                   {"version", checkpoint::version},
+                   {"version", version},
                    {"step", options.step},
                    {"program", program.name},
                    {"progress", json::Object(options.progress)},

@@ -129,10 +129,11 @@ findNeededElements(const Program &program, std::vector<int32_t> ranks) {
     if (found == numbers.end())
       return false;
     const State &state = program.states[static_cast<size_t>(found->second)];
+    PiecedTensor tensor{state.dtype, state.shape, {}};
+    tensor.wanted = state.dealt;
     return llvm::any_of(ranks, [&](int32_t rank) {
       return used.isUsed(stageOf(program, rank), Space::State, found->second) &&
-             hasSome(partOf(program, state, rank), byteSize(state.dtype),
-                     elements);
+             hasSome(tensor, partOf(program, state, rank), elements);
     });
   };
 }

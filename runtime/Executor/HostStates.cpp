@@ -48,12 +48,13 @@ openHostStates(const Program &program, const std::string &folder) {
     auto found = files.find(state);
     if (!found)
       return found.takeError();
-    if (state.fileType) {
-      PiecedTensor tensor =
-          PiecedTensor::of(HostTensor::borrow(*state.fileType, state.shape,
-                                              found->bytes.data(), found->file),
-                           found->file);
+    if (state.fileType || state.dealt) {
+      PiecedTensor tensor = PiecedTensor::of(
+          HostTensor::borrow(state.getTypeInFile(), state.shape,
+                             found->bytes.data(), found->file),
+          found->file);
       tensor.type = state.dtype;
+      tensor.wanted = state.dealt;
       host.pieces = std::make_shared<const PiecedTensor>(std::move(tensor));
       continue;
     }

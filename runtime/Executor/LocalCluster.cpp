@@ -430,13 +430,12 @@ llvm::Expected<HostTensor> LocalCluster::readState(int32_t number) const {
   const Program &program = *shared->program;
   const State &state = program.states[static_cast<size_t>(number)];
   llvm::Expected<HostTensor> tensor =
-      HostTensor::allocate(state.dtype, state.shape);
+      state.isMutable ? HostTensor::allocate(state.dtype, state.shape)
+                      : shared->states->readWhole(number);
   if (!tensor)
     return addContext(tensor.takeError(), "state '" + state.name + "'");
-  if (!state.isMutable) {
-    shared->states->readWhole(number, tensor->mutableData());
+  if (!state.isMutable)
     return tensor;
-  }
   for (const HeldPart &held : getParts(number)) {
     RankExecutor *executor = findRank(held.rank);
     if (!executor)
@@ -449,7 +448,7 @@ llvm::Expected<HostTensor> LocalCluster::readState(int32_t number) const {
             tensor->mutableData()))
       return error;
   }
-  return tensor;
+  return inModelOrder(std::move(*tensor), state.dealt);
 }
 
 RankExecutor *LocalCluster::findRank(int32_t rank) const {

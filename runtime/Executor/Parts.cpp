@@ -45,11 +45,13 @@ Part makePart(const sharding::Layout &layout, DType dtype,
   return part;
 }
 
-bool hasSome(const Part &part, int64_t elementBytes, const ElementBox &box) {
+bool hasSome(const PiecedTensor &tensor, const Part &part,
+             const ElementBox &box) {
+  int64_t elementBytes = byteSize(tensor.type);
   // Where in the tensor part and box have the same elements.
   const StridedBox inTensor = part.box.reversed();
   bool found = false;
-  box.forEachRun([&](int64_t at, int64_t count, int64_t) {
+  tensor.forEachRun(box, [&](int64_t at, int64_t count, int64_t) {
     inTensor.forEachRunWithin(at * elementBytes, (at + count) * elementBytes,
                               [&](int64_t, int64_t, int64_t) { found = true; });
     return !found;
@@ -57,11 +59,12 @@ bool hasSome(const Part &part, int64_t elementBytes, const ElementBox &box) {
   return found;
 }
 
-void copyPiece(const TensorPiece &piece, DType type, const Part &part,
-               uint8_t *to) {
+void copyPiece(const PiecedTensor &tensor, const TensorPiece &piece,
+               const Part &part, uint8_t *to) {
+  DType type = tensor.type;
   int64_t elementBytes = byteSize(type);
   const StridedBox inTensor = part.box.reversed();
-  piece.box.forEachRun([&](int64_t at, int64_t count, int64_t from) {
+  tensor.forEachRun(piece.box, [&](int64_t at, int64_t count, int64_t from) {
     // What is at `begin` of the tensor's bytes is the piece's element `from`.
     int64_t begin = at * elementBytes;
     inTensor.forEachRunWithin(

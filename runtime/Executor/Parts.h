@@ -26,12 +26,13 @@ struct Part {
   bool isContiguous() const { return contiguousOffset >= 0; }
 };
 
-/// Whether the part has any of these elements of a tensor.
-bool hasSome(const Part &part, int64_t elementBytes, const ElementBox &box);
-/// Copies what the piece has of the part, whose memory is at `to` and which is
-/// of `type`.
-void copyPiece(const TensorPiece &piece, DType type, const Part &part,
-               uint8_t *to);
+/// Whether the part of a tensor, of which nothing but its pieces is known, has
+/// any of these elements.
+bool hasSome(const PiecedTensor &tensor, const Part &part,
+             const ElementBox &box);
+/// Copies what a piece of the tensor has of the part, whose memory is at `to`.
+void copyPiece(const PiecedTensor &tensor, const TensorPiece &piece,
+               const Part &part, uint8_t *to);
 
 Part makePart(const sharding::Layout &layout, DType dtype,
               const sharding::Mesh &mesh,

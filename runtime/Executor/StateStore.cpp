@@ -68,7 +68,7 @@ StateStore::loadPieces(const PiecedTensor &tensor, const Part &part,
   }
   void *to = mapping ? mapping->toHost(address) : staged.getData();
   for (const TensorPiece &piece : tensor.pieces) {
-    copyPiece(piece, tensor.type, part, static_cast<uint8_t *>(to));
+    copyPiece(tensor, piece, part, static_cast<uint8_t *>(to));
     piece.release();
   }
   if (mapping)
@@ -165,16 +165,19 @@ void StateStore::release(int32_t state, const RankContext &rank) {
                        rank.device.getMemorySpace()});
 }
 
-void StateStore::readWhole(int32_t state, void *to) const {
-  auto bytes = static_cast<size_t>(bytesOf(describe(state)));
+llvm::Expected<HostTensor> StateStore::readWhole(int32_t state) const {
+  const State &described = describe(state);
   const HostState &host = states[static_cast<size_t>(state)];
   if (host.pieces) {
-    for (const TensorPiece &piece : host.pieces->pieces)
-      piece.copyInto(host.pieces->type, static_cast<uint8_t *>(to));
-  } else if (const uint8_t *data = host.data)
-    std::memcpy(to, data, bytes);
-  else
-    std::memset(to, 0, bytes);
+    PiecedTensor tensor = *host.pieces;
+    tensor.wanted.reset();
+    return tensor.assemble();
+  }
+  auto tensor = HostTensor::allocate(described.dtype, described.shape);
+  if (tensor && host.data)
+    std::memcpy(tensor->mutableData(), host.data,
+                static_cast<size_t>(bytesOf(described)));
+  return tensor;
 }
 
 } // namespace ax::rt

@@ -64,8 +64,9 @@ public:
   void release(int32_t state, const RankContext &rank);
   /// Drops the prepared states of all ranks. Not while other threads get some.
   void dropPrepared() { prepared.reset(); }
-  /// The global tensor as it was at first, of a state that is not prepared.
-  void readWhole(int32_t state, void *to) const;
+  /// The global tensor as the model had it at first, of a state that is not
+  /// prepared.
+  llvm::Expected<HostTensor> readWhole(int32_t state) const;
 
 private:
   struct Entry {

@@ -154,9 +154,11 @@ private:
     if (!inside || !checksum ||
         inside->getString("format") != checkpoint::format)
       return malformed();
-    if (inside->getInteger("version") != checkpoint::version)
+    auto version = inside->getInteger("version");
+    if (version != checkpoint::version && version != checkpoint::dealtVersion)
       return bad(checkpoint::manifestName + " has a version other than " +
-                 llvm::Twine(checkpoint::version));
+                 llvm::Twine(checkpoint::version) + " and " +
+                 llvm::Twine(checkpoint::dealtVersion));
     if (checkpoint::checksumOf(*content) != *checksum)
       return bad(checkpoint::manifestName +
                  " is damaged: its checksum is another");
@@ -187,7 +189,11 @@ private:
     if (!parts || !shape || !role || !type || !checkedNumElements(*shape, 8))
       return malformed();
     bool isAsked = *role != checkpoint::frozenRole || reading.needsGiven;
-    auto whole = readParts(name, *parts, *shape, *type, isAsked);
+    PiecedTensor tensor{DType::F32, std::move(*shape), {}};
+    if (const json::Value *dealt = state->get("dealt"))
+      if (!(tensor.given = readDealt(*dealt, tensor.shape)))
+        return malformed();
+    auto whole = readParts(name, *parts, std::move(tensor), *type, isAsked);
     if (!whole)
       return whole.takeError();
     if (*role == checkpoint::weightRole)
@@ -230,11 +236,12 @@ private:
     return part;
   }
 
-  /// Room is made only for as many elements as there are in files.
+  /// Puts them into `whole`. Room is made only for as many elements as there
+  /// are in files.
   llvm::Expected<PiecedTensor>
   readParts(llvm::StringRef name, const json::Array &entries,
-            const Shape &shape, llvm::StringRef typeName, bool isAsked) {
-    int64_t total = *checkedNumElements(shape), count = 0;
+            PiecedTensor whole, llvm::StringRef typeName, bool isAsked) {
+    int64_t total = *checkedNumElements(whole.shape), count = 0;
     std::optional<DType> type = safetensorsType(typeName);
     if (!type)
       return malformed();
@@ -254,12 +261,12 @@ private:
     }
     if (count != total)
       return bad("parts of '" + name + "' are missing");
-    PiecedTensor whole{*type, shape, {}};
+    whole.type = *type;
     Taken taken(parts.size() > 1 ? total : 0);
     for (Part &part : parts) {
       if (parts.size() > 1 && !taken.take(part.box))
         return overlap();
-      if (llvm::Error error = verify(name, part, isAsked))
+      if (llvm::Error error = verify(name, whole, part, isAsked))
         return error;
       whole.pieces.push_back(std::move(part));
     }
@@ -267,14 +274,25 @@ private:
   }
 
   /// Looks at the bytes that this process reads.
-  llvm::Error verify(llvm::StringRef name, const Part &part, bool isAsked) {
-    if (isAsked && reading.needs && !reading.needs(name, part.box))
+  llvm::Error verify(llvm::StringRef name, const PiecedTensor &whole,
+                     const Part &part, bool isAsked) {
+    if (isAsked && reading.needs && !needs(name, whole, part.box))
       return llvm::Error::success();
     if (checksumOf(part.tensor.rawBytes()) != part.checksum)
       return bad(part.name + " is damaged: the checksum of '" + name +
                  "' is another");
     part.release();
     return llvm::Error::success();
+  }
+
+  /// Asks of elements where the model has them.
+  bool needs(llvm::StringRef name, const PiecedTensor &whole,
+             const ElementBox &box) {
+    if (!whole.given)
+      return reading.needs(name, box);
+    return !whole.forEachRun(box, [&](int64_t at, int64_t count, int64_t) {
+      return !reading.needs(name, {at, {count}, {1}, count});
+    });
   }
 
   const CheckpointReading &reading;

@@ -66,4 +66,18 @@ std::optional<ElementBox> readBox(const json::Object &part, int64_t total) {
   return ElementBox{*offset, std::move(*sizes), std::move(*strides), *count};
 }
 
+std::optional<Dealt> readDealt(const json::Value &value,
+                               llvm::ArrayRef<int64_t> shape) {
+  const json::Object *object = value.getAsObject();
+  auto dim = object ? object->getInteger("dim") : std::nullopt;
+  auto hands = object ? object->getInteger("hands") : std::nullopt;
+  const json::Array *sizes = object ? object->getArray("parts") : nullptr;
+  if (!dim || !hands || !sizes)
+    return std::nullopt;
+  Dealt dealt{*dim, {}, *hands};
+  for (const json::Value &size : *sizes)
+    dealt.parts.push_back(size.getAsInteger().value_or(0));
+  return dealt.findFault(shape) ? std::nullopt : std::optional(dealt);
+}
+
 } // namespace ax::rt

@@ -36,6 +36,11 @@ private:
 std::optional<ElementBox> readBox(const llvm::json::Object &part,
                                   int64_t total);
 
+/// Reads how a state of that shape is dealt; gives nothing for what is no order
+/// of it.
+std::optional<Dealt> readDealt(const llvm::json::Value &value,
+                               llvm::ArrayRef<int64_t> shape);
+
 } // namespace ax::rt
 
 #endif // AX_RUNTIME_CHECKPOINTPARTS_H

@@ -31,6 +31,7 @@ public:
       checkLayout("state", state.name, state.shape, state.layout, state.dtype);
       require(canConvert(state.dtype, state.getTypeInFile()),
               "a file has not that type of it");
+      checkOrder(state);
     }
     checkKernels();
     for (size_t s = 0; s < program.stages.size() && fault.empty(); ++s)
@@ -95,6 +96,11 @@ private:
                               output.count->output < program.outputs.size()),
             "results along a dimension, or counted by an output, that is not "
             "there");
+  }
+  void checkOrder(const State &state) {
+    if (state.dealt)
+      if (auto why = state.dealt->findFault(state.shape))
+        require(false, *why);
   }
   void checkRanks();
   void checkLayout(const char *kind, const std::string &name,

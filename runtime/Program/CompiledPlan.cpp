@@ -22,7 +22,7 @@
 namespace ax::rt {
 
 /// The version of Fields.h: raised with any change of what a field means.
-static constexpr int64_t version = 11;
+static constexpr int64_t version = 12;
 static constexpr llvm::StringLiteral beginning = "axopt compiled plan ";
 
 std::shared_ptr<Program> TargetPrograms::find(llvm::StringRef name) const {

@@ -173,12 +173,17 @@ void visit(Archive &a, Port &port) {
 }
 
 template <typename Archive>
+void visit(Archive &a, Dealt &dealt) {
+  a(1, dealt.dim), a(2, dealt.parts), a(3, dealt.hands);
+}
+
+template <typename Archive>
 void visit(Archive &a, State &state) {
   a(1, state.name), a(2, state.dtype), a(3, state.shape), a(4, state.layout);
   a(5, state.file), a(6, state.offset), a(7, state.fingerprint);
   a(8, state.value), a(9, state.isZeroAtFirst), a(10, state.isWeight);
   a(11, state.isMutable), a(12, state.isPrepared), a(13, state.isUnused);
-  a(14, state.fileType);
+  a(14, state.fileType), a(15, state.dealt);
 }
 
 template <typename Archive>

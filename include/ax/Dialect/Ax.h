@@ -9,6 +9,7 @@
 
 #include "ax/Sharding/Reshard.h"
 #include "ax/Sharding/Rule.h"
+#include "ax/Support/Dealt.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -147,6 +147,29 @@ def Ax_StoredAttr : Ax_Attr<"Stored", "stored", [ElementsAttrInterface]> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Ax_DealtAttr : Ax_Attr<"Dealt", "dealt"> {
+  let summary = "In which order a state has the elements of one dimension";
+  let description = [{
+    Of a weight that gives q, k and v to 2 ranks, which have half of each:
+
+    ```
+    dealt <[2048, 512, 512] to 2 along 0>
+    ```
+
+    The dimension is parts of these sizes, in the model's order. The state has
+    the first half of each part one behind the other, and then the second: what
+    `{col}` splits in two halves are these.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$parts, "int64_t":$hands,
+                        "int64_t":$dim);
+  let assemblyFormat = "`<` `[` $parts `]` `to` $hands `along` $dim `>`";
+  let extraClassDeclaration = [{
+    ::ax::Dealt getOrder() const {
+      return {getDim(), getParts().vec(), getHands()};
+    }
+  }];
+}
+
 class Ax_Enum<string name, string doc, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, doc, cases> {
   let cppNamespace = "::ax";

@@ -22,7 +22,7 @@ def Ax_PlanOp : Ax_Op<"plan", [IsolatedFromAbove, SymbolTable, Symbol,
     /// the second version: who knows only the first would not do without.
     static constexpr int64_t firstVersion = 1, preparedVersion = 2,
                              rolesVersion = 3, fileTypeVersion = 4,
-                             currentVersion = 4;
+                             dealtVersion = 5, currentVersion = 5;
     /// Raises the version to the first one that has what the plan now needs.
     void needVersion(int64_t version) {
       if (static_cast<int64_t>(getVersion()) < version)
@@ -52,22 +52,24 @@ def Ax_StateOp : Ax_Op<"state", [HasParent<"PlanOp">, Symbol]> {
     endian, in f16 or bf16 where the file is read `as` that and the state is f32:
     a trained weight of a model of narrow floats. Without a file it is zero at
     first: an optimizer's moments. What is `prepared` is what the program `@prepare`, which runs once when the states
-    are loaded, has stored. `stages`: those that hold it.
+    are loaded, has stored. `stages`: those that hold it. What is `dealt` has the
+    elements of one dimension in another order than the model, whose order is
+    that of the file, and of what is saved.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
     DefaultValuedAttr<StrAttr, "\"\"">:$file,
     DefaultValuedAttr<I64Attr, "0">:$offset,
     DefaultValuedAttr<I64Attr, "0">:$length, OptionalAttr<TypeAttr>:$file_type,
-    OptionalAttr<DenseI64ArrayAttr>:$stages, UnitAttr:$trainable,
-    UnitAttr:$prepared);
+    OptionalAttr<DenseI64ArrayAttr>:$stages, OptionalAttr<Ax_DealtAttr>:$dealt,
+    UnitAttr:$trainable, UnitAttr:$prepared);
   let assemblyFormat = [{
-    $sym_name `:` $type (`stages` $stages^)?
+    $sym_name `:` $type (`dealt` $dealt^)? (`stages` $stages^)?
     (`from` $file^ `offset` $offset `length` $length (`as` $file_type^)?)?
     attr-dict }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
                                  "::mlir::RankedTensorType":$type), [{
-    build($_builder, $_state, name, type, "", 0, 0, nullptr, nullptr);
+    build($_builder, $_state, name, type, "", 0, 0, nullptr, nullptr, nullptr);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() {

@@ -9,13 +9,14 @@
 
 namespace ax::interpreter {
 
-/// Returns the bytes of the state in its file, which `file` keeps mapped. The
-/// state is of an imported model, whose plan names the folder. Errors as of
-/// MappedFile.
+/// Returns the bytes of the state in its file, which `file` keeps mapped, in
+/// the model's order. The state is of an imported model, whose plan names the
+/// folder. Errors as of MappedFile.
 llvm::Expected<llvm::ArrayRef<uint8_t>>
 bytesOf(StateOp state, std::shared_ptr<MappedFile> &file);
 
-/// Returns its elements; BadModel where its type has none at run time.
+/// Returns its elements, dealt as it is; BadModel where its type has none at
+/// run time.
 llvm::Expected<HostTensor> readState(StateOp state);
 
 } // namespace ax::interpreter

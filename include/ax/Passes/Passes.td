@@ -93,6 +93,20 @@ def SetMesh : Pass<"ax-set-mesh", "::ax::PlanOp"> {
   let dependentDialects = ["ax::AxDialect"];
 }
 
+def DealWeights : Pass<"ax-deal-weights", "::ax::PlanOp"> {
+  let summary = "Linears of unequal parts: each rank has its share of every part";
+  let description = [{
+    What a layer gives is read as parts that together are all of it: q of 32
+    heads, k and v of 8 each. Where these are not equal, no layout has a share of
+    each part for each of the ranks that the layer will be split over. Its weight
+    gets the order that has (`dealt` of `ax.state`), with scales, zero points and
+    a bias, so that parts are slices of what a rank makes. Not where anything else
+    reads these states or sums; and as many ranks have shares as attention has
+    heads for.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def AssignStages : Pass<"ax-assign-stages", "::ax::PlanOp"> {
   let summary = "Gives each operation its pipeline stage, as an attribute";
   let description = [{

@@ -106,6 +106,9 @@ inline constexpr llvm::StringLiteral unfinishedPrefix = ".unfinished-";
 inline constexpr llvm::StringLiteral lockName = ".lock";
 inline constexpr llvm::StringLiteral format = "axopt checkpoint";
 inline constexpr int64_t version = 3;
+/// Of a manifest that says of a state how it is dealt: who knows only the other
+/// would read it in another order.
+inline constexpr int64_t dealtVersion = 4;
 /// What a manifest calls a state: it trains, an optimizer keeps it, or it is
 /// one of Checkpoint::given.
 inline constexpr llvm::StringLiteral weightRole = "weight";

@@ -190,12 +190,13 @@ public:
   virtual bool hasFailed() const = 0;
 
   /// Returns the global tensor of Program::states[state], which is not
-  /// prepared, as it is now. This and what follows is for when nothing is in
-  /// flight. An Unsupported error where other processes have parts of it, which
-  /// it may only if it is mutable.
+  /// prepared, as it is now, in the model's order (State::dealt). This and what
+  /// follows is for when nothing is in flight. An Unsupported error where other
+  /// processes have parts of it, which it may only if it is mutable.
   virtual llvm::Expected<HostTensor> readState(int32_t state) const = 0;
   /// Return all parts of a mutable state, those of all processes, and one of
-  /// them, of a rank of this process, as it is now.
+  /// them, of a rank of this process, as it is now, in the order that ranks
+  /// have.
   virtual std::vector<HeldPart> getParts(int32_t state) const = 0;
   virtual llvm::Expected<HostTensor> readPart(int32_t state,
                                               const HeldPart &part) const = 0;

@@ -111,6 +111,9 @@ struct State {
   /// What the file must have that holds the state (MappedFile::fingerprint), as
   /// the one had that the program was made from; empty: any file will do.
   std::string fingerprint;
+  /// The order in which ranks have a dimension. Files, and tensors that are
+  /// given in their place, have the model's.
+  std::optional<Dealt> dealt;
   /// The file, where it is open: that of a compiled plan that has its weights
   /// itself. It is not opened by its name again, which may be another's by
   /// then.
@@ -132,15 +135,21 @@ struct State {
 
   DType getTypeInFile() const { return fileType.value_or(dtype); }
 
-  /// It begins as the tensor, which has its type and shape, and no file.
+  /// It begins as the tensor, which has its type and shape, in the model's
+  /// order, and no file.
   void give(const HostTensor &tensor) {
+    if (dealt)
+      return give(PiecedTensor::of(tensor));
     file.clear();
     offset = 0;
     value = tensor;
     pieces.reset();
   }
   void give(PiecedTensor tensor) {
-    give(HostTensor());
+    file.clear();
+    offset = 0;
+    value = HostTensor();
+    tensor.wanted = dealt;
     pieces = std::make_shared<const PiecedTensor>(std::move(tensor));
   }
 };

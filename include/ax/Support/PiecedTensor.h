@@ -8,6 +8,7 @@
 #ifndef AX_SUPPORT_PIECEDTENSOR_H
 #define AX_SUPPORT_PIECEDTENSOR_H
 
+#include "ax/Support/Dealt.h"
 #include "ax/Support/HostTensor.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -52,14 +53,13 @@ struct TensorPiece {
   /// Puts elements from number `first` on, in the whole tensor's type.
   void copyElements(DType type, int64_t first, int64_t count,
                     uint8_t *to) const;
-  /// Puts all of them into the whole tensor's memory.
-  void copyInto(DType type, uint8_t *whole) const;
   /// This process's memory need not hold them any more; who reads them again
   /// reads the file again.
   void release() const;
 };
 
-/// A global tensor, each of whose elements is in one of the pieces.
+/// A global tensor, each of whose elements is in one of the pieces. Boxes are
+/// of the tensor as the model has it, unless `given`.
 struct PiecedTensor {
   /// `file`: which has the tensor, if one does.
   static PiecedTensor of(HostTensor tensor,
@@ -68,15 +68,26 @@ struct PiecedTensor {
   DType type = DType::F32;
   Shape shape;
   std::vector<TensorPiece> pieces;
+  /// The order that boxes are of, and the one that is wanted, where they are
+  /// not the model's.
+  std::optional<Dealt> given = std::nullopt, wanted = std::nullopt;
 
+  /// Calls fn(where in the tensor that is wanted, how many, where in the box)
+  /// as ElementBox::forEachRun does.
+  bool forEachRun(const ElementBox &box, ElementBox::VisitRun fn) const;
   /// The piece that is all of the tensor as it is; null where none is.
   const TensorPiece *getWhole() const;
   int64_t getRank() const { return static_cast<int64_t>(shape.size()); }
   /// `8x128xf32`.
   std::string typeToString() const;
-  /// Returns the tensor; one that is one piece stays where it is.
+  /// Returns the tensor that is wanted; one that is one piece stays where it
+  /// is.
   llvm::Expected<HostTensor> assemble() const;
 };
+
+/// Returns a tensor that is dealt so, as the model has it.
+llvm::Expected<HostTensor> inModelOrder(HostTensor tensor,
+                                        const std::optional<Dealt> &dealt);
 
 /// Tensors of files by name.
 using NamedPieces = std::vector<std::pair<std::string, PiecedTensor>>;

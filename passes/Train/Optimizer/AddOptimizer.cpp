@@ -232,7 +232,8 @@ LogicalResult OptimizerAdder::freezeRows() {
       return program.emitError(describeError(found.takeError()).message);
     for (Parameter &parameter : parameters)
       if (llvm::is_contained(*found, parameter.state))
-        llvm::append_range(parameter.frozenRows, frozen.rows);
+        llvm::append_range(parameter.frozenRows,
+                           rowsIn(parameter.state, frozen));
   }
   for (Parameter &parameter : parameters) {
     parameter.isFrozen =
@@ -325,9 +326,11 @@ public:
 
 private:
   StateOp stateOf(StringRef name) {
-    StateOp state = parameter.state;
-    return adder.ownState(state.getSymName() + "." + name,
-                          state.getTensorType());
+    StateOp weight = parameter.state;
+    StateOp state = adder.ownState(weight.getSymName() + "." + name,
+                                   weight.getTensorType());
+    state.setDealtAttr(weight.getDealtAttr());
+    return state;
   }
 
   OptimizerAdder &adder;

@@ -105,3 +105,18 @@ ax::findFrozen(llvm::ArrayRef<StateOp> states, const FrozenRows &frozen) {
                       frozen.text);
   return found;
 }
+
+std::vector<int64_t> ax::rowsIn(StateOp state, const FrozenRows &frozen) {
+  std::vector<int64_t> found = frozen.rows;
+  std::optional<DealtAttr> dealt = state.getDealt();
+  if (!dealt || dealt->getDim() != 0)
+    return found;
+  DealtOrder order(dealt->getOrder(),
+                   state.getTensorType().getShape().take_front());
+  for (int64_t &row : found)
+    order.deal(row, 1, [&](int64_t place, int64_t, int64_t) {
+      row = place;
+      return true;
+    });
+  return found;
+}

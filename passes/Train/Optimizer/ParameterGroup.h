@@ -23,6 +23,9 @@ llvm::Expected<std::vector<std::string>> findGroup(PlanOp plan,
 llvm::Expected<std::vector<StateOp>> findFrozen(llvm::ArrayRef<StateOp> states,
                                                 const FrozenRows &frozen);
 
+/// Where such a state has the rows, which the user numbers as the model does.
+std::vector<int64_t> rowsIn(StateOp state, const FrozenRows &frozen);
+
 } // namespace ax
 
 #endif // AX_PASSES_TRAIN_OPTIMIZER_PARAMETERGROUP_H

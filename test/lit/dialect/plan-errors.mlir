@@ -299,3 +299,66 @@ ax.plan @p version 1 attributes {ax.unbatched = ["x"]} {
     ax.return %x : tensor<4xf32>
   }
 }
+
+// -----
+
+ax.plan @p version 5 {
+  // expected-error @+1 {{of type 'tensor<8x4xf32>' is not dealt so: there is no dimension 2}}
+  ax.state @w : tensor<8x4xf32> dealt <[4, 4] to 2 along 2>
+}
+
+// -----
+
+ax.plan @p version 5 {
+  // expected-error @+1 {{is not dealt so: its parts are 6 of the 8 elements of dimension 0}}
+  ax.state @w : tensor<8x4xf32> dealt <[4, 2] to 2 along 0>
+}
+
+// -----
+
+ax.plan @p version 5 {
+  // expected-error @+1 {{is not dealt so: its parts are more than the 8 elements of dimension 0}}
+  ax.state @w : tensor<8x4xf32> dealt <[4, 9223372036854775806, 4] to 2 along 0>
+}
+
+// -----
+
+ax.plan @p version 5 {
+  // expected-error @+1 {{is not dealt so: a part of 5 is not dealt to 2 hands evenly}}
+  ax.state @w : tensor<8x4xf32> dealt <[5, 3] to 2 along 0>
+}
+
+// -----
+
+ax.plan @p version 5 {
+  // expected-error @+1 {{is not dealt so: a part of -4 is not dealt to 2 hands evenly}}
+  ax.state @w : tensor<8x4xf32> dealt <[4, -4, 8] to 2 along 0>
+}
+
+// -----
+
+ax.plan @p version 5 {
+  // expected-error @+1 {{is dealt, but prepared: no model has an order of it}}
+  ax.state @w : tensor<8x4xf32> dealt <[4, 4] to 2 along 0> {prepared}
+}
+
+// -----
+
+ax.plan @p version 4 {
+  // expected-error @+1 {{is dealt, which version 4 has not}}
+  ax.state @w : tensor<8x4xf32> dealt <[4, 4] to 2 along 0>
+}
+
+// -----
+
+ax.plan @p version 5 {
+  // expected-error @+1 {{is not dealt so: there are at least 2 hands}}
+  ax.state @w : tensor<8x4xf32> dealt <[4, 4] to 1 along 0>
+}
+
+// -----
+
+ax.plan @p version 5 {
+  // expected-error @+1 {{expected '['}}
+  ax.state @w : tensor<8x4xf32> dealt <4 to 2 along 0>
+}

@@ -276,7 +276,7 @@ void Case::buildPlan() {
   MeshOp::create(builder, loc, mesh);
   if (isa<LoadOp>(op))
     StateOp::create(builder, loc, "state", opTypes[0], "file", 0,
-                    bytesOf(tensorType(op->getResult(0))), nullptr,
+                    bytesOf(tensorType(op->getResult(0))), nullptr, nullptr,
                     nullptr);
   auto program = ProgramOp::create(builder, loc, "main",
                                    builder.getFunctionType(inputs, outputs));

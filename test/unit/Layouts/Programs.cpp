@@ -50,7 +50,8 @@ public:
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(program);
       StateOp::create(builder, loc(), state, f32(shape), "weights", 0,
-                      f32(shape).getNumElements() * 4, nullptr, nullptr);
+                      f32(shape).getNumElements() * 4, nullptr, nullptr,
+                      nullptr);
     }
     return LoadOp::create(builder, loc(), f32(shape), state);
   }

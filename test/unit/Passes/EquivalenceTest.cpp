@@ -139,7 +139,7 @@ public:
       auto type = RankedTensorType::get({4, n}, builder.getF32Type());
       StateOp::create(builder, loc, "w" + std::to_string(n), type, "none", 0,
                       4 * type.getNumElements(), mlir::TypeAttr(),
-                      mlir::DenseI64ArrayAttr(), false);
+                      mlir::DenseI64ArrayAttr(), nullptr, false);
     }
     auto input = RankedTensorType::get({2, 3, 4}, builder.getF32Type());
     auto program = ProgramOp::create(

@@ -271,6 +271,29 @@ TEST_F(CheckpointTest, PartsTileTheTensorOnce) {
   expect("w", std::move(again), "rank-0.safetensors has two parts of 'w'");
 }
 
+TEST_F(CheckpointTest, StatesAreInTheOrderThatItSays) {
+  auto dealt = [&](int64_t dim, std::vector<int64_t> parts, int64_t hands) {
+    json::Object made = state("F32", {4}, part(w, 0, {2, 2}, {2, 1}));
+    made["dealt"] = json::Object{
+        {"dim", dim}, {"parts", json::Array(parts)}, {"hands", hands}};
+    return made;
+  };
+  expect("w", dealt(0, {2, 2}, 2), "4xf32 4.0");
+  Checkpoint read = llvm::cantFail(readCheckpoint(folder.str().str(), {}));
+  HostTensor inModel = llvm::cantFail(read.tensors.front().second.assemble());
+  EXPECT_TRUE(
+      inModel.isIdentical(HostTensor::fromValues<float>({4}, {1, 3, 2, 4})));
+  json::Object none = dealt(0, {2, 2}, 2), text = dealt(0, {2, 2}, 2);
+  none.getObject("dealt")->erase("parts");
+  text["dealt"] = "[2, 2] to 2";
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  for (json::Object &bad : std::vector<json::Object>{
+           dealt(1, {2, 2}, 2), dealt(-1, {2, 2}, 2), dealt(0, {2, 2}, 0),
+           dealt(0, {1, 3}, 2), dealt(0, {2}, 2), dealt(0, {4, most - 1}, 2),
+           std::move(none), std::move(text)})
+    expect("w", std::move(bad), "manifest.json is malformed");
+}
+
 /// Memory is taken for what is in files, not for what a manifest says.
 TEST_F(CheckpointTest, SizesThatNoFileHas) {
   rusage before, after;

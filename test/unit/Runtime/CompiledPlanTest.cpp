@@ -219,10 +219,10 @@ TEST_F(CompiledPlanTest, Messages) {
   EXPECT_EQ(refused(other),
             "compiled plan '" + path + "' is damaged: its checksum is another");
   other = whole;
-  other.replace(other.find(" 11 "), 4, " 9 ");
+  other.replace(other.find(" 12 "), 4, " 9 ");
   EXPECT_EQ(refused(other), "compiled plan '" + path +
                                 "' is of version '9', and this program reads "
-                                "11: compile it again");
+                                "12: compile it again");
 }
 
 // A checksum that is right makes nothing sound.
@@ -245,6 +245,10 @@ TEST_F(CompiledPlanTest, Unsound) {
   EXPECT_EQ(refused(written(plan)),
             intro + "state 'w' is in '/w.bin', which is no path inside the "
                     "model's folder");
+  plan = makePlan();
+  plan.targets[0].programs[0]->states[0].dealt = Dealt{7, {2, 2}, 2};
+  EXPECT_NE(refused(written(plan)).find("there is no dimension 7"),
+            std::string::npos);
   plan = makePlanForTwo();
   plan.targets[1].programs[0]->mesh =
       sharding::Mesh({{"col", 4, false}, {"micro", 2, true}});

@@ -179,7 +179,7 @@ TEST(PartsTest, PiecesOfAnyLayoutMakePartsOfAnyOther) {
         part.box.copy(whole.data(), wanted.data());
         for (const TensorPiece &piece : pieces.pieces) {
           std::vector<uint8_t> old = got;
-          copyPiece(piece, whole.getType(), part, got.data());
+          copyPiece(pieces, piece, part, got.data());
           EXPECT_EQ(needs("w", piece.box), old != got);
         }
         EXPECT_EQ(got, wanted);
@@ -187,6 +187,55 @@ TEST(PartsTest, PiecesOfAnyLayoutMakePartsOfAnyOther) {
       }
     }
   }
+}
+
+// What is given is in the model's order, or in that of who wrote it; what a
+// rank has is in its own.
+TEST(PartsTest, PiecesOfAnyOrderMakePartsOfAnyOther) {
+  HostTensor whole = countingTensor({4, 8}, 1);
+  auto inOrder = [&](std::optional<Dealt> given, std::optional<Dealt> wanted) {
+    PiecedTensor tensor = PiecedTensor::of(whole);
+    tensor.given = std::move(given);
+    tensor.wanted = std::move(wanted);
+    return tensor;
+  };
+  const std::optional<Dealt> orders[] = {std::nullopt, Dealt{1, {4, 2, 2}, 2},
+                                         Dealt{0, {2, 2}, 2}};
+  for (const std::optional<Dealt> &given : orders)
+    for (const std::optional<Dealt> &wanted : orders) {
+      ProgramBuilder b({{"a", 2, false}});
+      int32_t w = b.state("w", whole, b.split({4, 8}, {{}, b.over("a")}));
+      b.program->states[0].dealt = wanted;
+      b.stages(1);
+      b.kernel(
+          0, "use", doublePlusOne,
+          {b.buffer(0, Space::State, w, 4), b.buffer(0, Space::Arena, 0, 4)},
+          1);
+      PiecedTensor tensor = inOrder(given, wanted);
+      HostTensor dealt = llvm::cantFail(tensor.assemble());
+      for (int32_t rank = 0; rank < 2; ++rank) {
+        Part part = partOf(*b.program, b.program->states[0], rank);
+        std::vector<uint8_t> hopedFor(static_cast<size_t>(part.localBytes)),
+            got(hopedFor);
+        part.box.copy(dealt.data(), hopedFor.data());
+        copyPiece(tensor, tensor.pieces[0], part, got.data());
+        EXPECT_EQ(got, hopedFor);
+        // Which elements of the model the rank has.
+        auto needs = findNeededElements(*b.program, {rank});
+        HostTensor model =
+            llvm::cantFail(inOrder(std::nullopt, wanted).assemble());
+        part.box.copy(model.data(), hopedFor.data());
+        int64_t count = 0;
+        for (int64_t i = 0; i < 32; ++i)
+          count += needs("w", {i, {1}, {1}, 1});
+        EXPECT_EQ(count, 16);
+        float first;
+        std::memcpy(&first, hopedFor.data(), sizeof(first));
+        for (int64_t i = 0; i < 32; ++i)
+          if (whole.getDouble(i) == first)
+            EXPECT_TRUE(needs("w", {i, {1}, {1}, 1}));
+      }
+    }
 }
 
 /// A program with every kind of command.
@@ -240,6 +289,8 @@ TEST(CheckProgramTest, AGoodProgramPasses) {
 TEST(CheckProgramTest, EveryFaultIsFound) {
   using Edit = void (*)(Program &);
   const Edit edits[] = {
+      [](Program &p) { p.states[0].dealt = Dealt{0, {2}, 2}; },
+      [](Program &p) { p.states[0].dealt = Dealt{2, {2, 4}, 2}; },
       [](Program &p) { p.stages.pop_back(); },
       [](Program &p) { p.stages[0].ranks = {0}; },
       [](Program &p) { p.stages[0].ranks = {0, 2}; },
