@@ -59,8 +59,8 @@ public:
     settle();
     if (blockFanOuts())
       settle();
-    joinWholes();
     meetLater();
+    joinWholes();
   }
 
 private:
@@ -338,29 +338,30 @@ private:
     return std::nullopt;
   }
 
-  /// What ops passed that now pass something else, in topological order.
+  /// What ops pass, in topological order.
   using Changes = std::vector<std::pair<int, Passing>>;
 
-  /// Gives an op what it passes, and those behind it what follows.
+  /// Gives an op something to pass, and those behind it what follows, if they
+  /// passed nothing before.
   Changes pass(int first, const Passing &passing) {
-    Changes before;
+    Changes changes;
     std::set<int> open{state.places[first]};
     while (!open.empty()) {
       int op = state.order[*open.begin()];
       open.erase(open.begin());
-      Passing found = op == first   ? passing
-                      : blocked[op] ? Passing()
-                                    : findPassing(op);
-      if (found == state.passing[op])
+      if (blocked[op] || state.passing[op].axes != LayoutTable::noAxes)
         continue;
-      before.emplace_back(op, state.passing[op]);
+      Passing found = op == first ? passing : findPassing(op);
+      if (found.axes == LayoutTable::noAxes)
+        continue;
+      changes.emplace_back(op, found);
       setPassing(op, found);
       for (int result : graph.ops[op].results)
         for (const Use &use : state.uses[result])
           if (use.op >= 0)
             open.insert(state.places[use.op]);
     }
-    return before;
+    return changes;
   }
 
   /// Whether a result is a sum that is read outside of the program, too, which
@@ -385,24 +386,21 @@ private:
       });
       if (blocked[op] || !join)
         continue;
-      Changes before = pass(op, join->getPassing()), after;
+      Changes changes = pass(op, join->getPassing());
       Reach reach;
       bool isInside = true;
-      for (const auto &[changed, passing] : before) {
-        after.emplace_back(changed, state.passing[changed]);
+      for (const auto &[changed, passing] : changes) {
         isInside &= !leaves(changed);
         for (auto *tensors :
              {&graph.ops[changed].operands, &graph.ops[changed].results})
           reach.tensors.insert(tensors->begin(), tensors->end());
       }
       double seconds = isInside ? secondsOf(reach) : 0;
-      auto set = [&](const Changes &changes) {
+      for (const auto &[changed, passing] : changes)
+        setPassing(changed, {});
+      if (isInside && seconds < secondsOf(reach))
         for (const auto &[changed, passing] : changes)
           setPassing(changed, passing);
-      };
-      set(before);
-      if (isInside && seconds < secondsOf(reach))
-        set(after);
     }
   }
 

@@ -210,6 +210,29 @@ TEST(PropagateTrain, SumsPassWhatIsAddedOnTwoWays) {
             4 * 2048 * (hidden + 4));
 }
 
+/// A residual's gradient and those of q, k and v are one sum, which a norm's
+/// scale and bias want as well as the norm: it is reduced before them, once.
+TEST(PropagateTrain, SumsBehindAResidualAreReducedOnce) {
+  Mesh mesh({{"col", 4}});
+  GraphBuilder b;
+  int sum = b.input("residual", {rows, width});
+  for (const char *name : {"q", "k", "v"}) {
+    int dy = b.unary(std::string(name) + ".dy",
+                     b.input(std::string(name) + ".in", {rows, width}));
+    std::string product = std::string(name) + ".dx";
+    int dx = b.linear(product, dy, width);
+    b.pinFactor(product, "k", wholeAxes(mesh, {"col"}));
+    sum = b.add(std::string(name) + ".sum", sum, dx);
+  }
+  b.output(b.reduceSum("bias", sum, 0));
+  int scaled = b.mul("scaled", sum, b.input("normalized", {rows, width}));
+  b.output(b.unary("step", b.reduceSum("scale", scaled, 0)));
+  b.output(b.norm("norm", sum));
+  Propagation result = b.run(mesh);
+  EXPECT_EQ(countCollectives(result, mesh), "all_reduce{col} x 1");
+  EXPECT_EQ(sumPayload(result, b.graph, StepKind::AllReduce), 4 * rows * width);
+}
+
 /// ZeRO-1: the update is computed on slices of what every rank stores.
 TEST(PropagateTrain, OptimizerStateSplitOverData) {
   Mesh mesh({{"data", 4}});
