@@ -227,13 +227,17 @@ struct ComposeProductsPass
   /// Of rows that look their weights up, unless they are so many that making
   /// all weights, and multiplying by groups, costs less.
   std::optional<Product> lookedUpProductOf(Operation *op) const {
-    constexpr int64_t mostOfGroup = 8;
     std::optional<Product> product = productOfEachRow(op);
     std::optional<LookUp> lookUp =
         product ? lookUpOf(product->weight) : std::nullopt;
-    bool areFew =
-        lookUp && product->rows <= lookUp->groups * (gpu ? 1 : mostOfGroup);
-    return areFew ? product : std::nullopt;
+    if (!lookUp)
+      return std::nullopt;
+    // Four numbers of a byte take longer to part than two.
+    constexpr int64_t fewOfGroup = 2, mostOfGroup = 8;
+    int64_t ofGroup = gpu                                  ? 1
+                      : numbersOfByte(product->weight) > 2 ? fewOfGroup
+                                                           : mostOfGroup;
+    return product->rows <= lookUp->groups * ofGroup ? product : std::nullopt;
   }
 
   void runOnOperation() override {

@@ -274,7 +274,11 @@ static bool looksUpMatrices(Operation *op) {
 bool FusionGroups::mayPull(Operation *op, unsigned group) const {
   int64_t elements = std::max<int64_t>(numElements(op), 1);
   int64_t demand = demandOf(op, group);
-  if (demand <= elements || looksUpMatrices(op) || (gpu && isOfRows(op, group)))
+  // Behind a transpose a row would be read with a stride, each time.
+  bool isReadAlong =
+      looksUpMatrices(op) &&
+      llvm::none_of(groups[group].members, llvm::IsaPred<TransposeOp>);
+  if (demand <= elements || isReadAlong || (gpu && isOfRows(op, group)))
     return true;
   if (isCostly(op))
     return false;

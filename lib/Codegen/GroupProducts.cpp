@@ -169,7 +169,11 @@ static bool groupProduct(DotOp dot, bool gpu) {
   if (count == 0 || k == 0 || tensorType(rows.value).getNumElements() == 0)
     return false;
   int64_t rowsEach = tensorType(rows.value).getNumElements() / (count * k);
-  if (count * rowsEach <= groups)
+  // Fewer are copied sooner than all are made and packed, and of single columns
+  // sums read them where they are.
+  constexpr int64_t fewColumns = 8;
+  int64_t n = tensorType(matrix.value).getNumElements() / (count * k);
+  if (count <= groups || n < fewColumns)
     return false;
   OpBuilder builder(dot);
   TensorBuilder t(dot.getLoc(), builder);

@@ -16,6 +16,7 @@
 #include "LookUps.h"
 
 #include "Products.h"
+#include "ax/Local/Local.h"
 
 using namespace mlir;
 
@@ -49,11 +50,23 @@ public:
       return false;
     int64_t count = shapeOf(value)[0];
     return llvm::all_of(op->getOperands(), [&](Value operand) {
-      return isShared(op, operand) ||
-             (isAlongside(op, operand, count) && find(operand));
+      if (isShared(op, operand)) {
+        shared.insert(operand);
+        return true;
+      }
+      return isAlongside(op, operand, count) && find(operand);
     });
   }
 
+  /// Whether what one operation has for each index is for others one for all.
+  bool isAmbiguous() const {
+    return llvm::any_of(
+        shared, [&](Value value) { return found.made.contains(value); });
+  }
+
+  LookUp found;
+
+private:
   /// Whether all of it is one for all indices.
   static bool isShared(Operation *op, Value operand) {
     if (!isa<BinaryOp, CompareOp, SelectOp, BroadcastOp>(op))
@@ -63,9 +76,6 @@ public:
     return static_cast<int64_t>(shape.size()) < rank || shape.front() == 1;
   }
 
-  LookUp found;
-
-private:
   /// Whether the first dimensions of an operand and of the result are alike.
   static bool isAlongside(Operation *op, Value operand, int64_t count) {
     ArrayRef<int64_t> shape = shapeOf(operand);
@@ -77,7 +87,8 @@ private:
 
   bool take(GatherOp gather) {
     Value indices = gather.getIndices();
-    if (gather.getAxis() != 0 || (found.indices && found.indices != indices))
+    if (gather.getAxis() != 0 ||
+        (found.indices && uncheckedOf(found.indices) != uncheckedOf(indices)))
       return false;
     int64_t groups = shapeOf(gather.getOperand())[0];
     if (found.indices && found.groups != groups)
@@ -86,13 +97,22 @@ private:
     found.groups = groups;
     return true;
   }
+
+  /// Each look-up checks its indices: of as many matrices one check does.
+  static Value uncheckedOf(Value indices) {
+    auto check = indices.getDefiningOp<CheckIndicesOp>();
+    return check ? check.getOperand() : indices;
+  }
+
+  /// Operands that are one for all indices.
+  llvm::SmallDenseSet<Value, 8> shared;
 };
 
 } // namespace
 
 std::optional<LookUp> lookUpOf(Value matrix) {
   LookUpFinder finder;
-  if (!finder.find(matrix) || !finder.found.indices)
+  if (!finder.find(matrix) || !finder.found.indices || finder.isAmbiguous())
     return std::nullopt;
   int64_t rank = finder.found.rankOfIndices();
   if (tensorType(matrix).getRank() != rank + 2)

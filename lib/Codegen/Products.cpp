@@ -68,9 +68,7 @@ std::optional<Product> productOfEachRow(Operation *op) {
                  shape[0], shape[2],     shape[1],     /*isOfEachRow=*/true};
 }
 
-/// Into how many numbers the bytes come apart, which `weight` is made of, along
-/// its last dimension: 2 of four bits.
-static int64_t numbersOfByte(Value weight) {
+int64_t numbersOfByte(Value weight) {
   llvm::SmallSetVector<Value, 16> values;
   values.insert(weight);
   for (size_t i = 0; i != values.size(); ++i) {

@@ -33,6 +33,10 @@ std::optional<Product> productOf(mlir::Operation *op);
 /// The same of rows that have a weight each, as those have that are looked up.
 std::optional<Product> productOfEachRow(mlir::Operation *op);
 
+/// Into how many numbers the bytes come apart, which a product's weight is made
+/// of, along its last dimension: 2 of four bits.
+int64_t numbersOfByte(mlir::Value weight);
+
 /// Makes a product of one row, or of rows with a weight each, a sum of f32 or
 /// wider, of which a kernel makes one from what the weight is made of; its
 /// operation is erased. On a processor x lies such that numbers of the same

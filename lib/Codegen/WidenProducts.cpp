@@ -29,8 +29,8 @@ using namespace ax::codegen;
 /// Whether processors do it better in f32.
 static bool isSlow(Operation *op) {
   if (!isa_and_present<LinearOp, DotOp, ConvOp, ConvTransposeOp,
-                       ConvWeightGradientOp, AttentionOp, AttentionGradientOp>(
-          op))
+                       ConvWeightGradientOp, AttentionOp, AttentionGradientOp,
+                       GroupedMatmulOp, GroupedWeightGradientOp>(op))
     return false;
   Type type = elementType(op->getOperand(0));
   auto isByChannel = [&](auto conv) {

@@ -67,8 +67,8 @@ private:
   /// A sum that waits for another one to meet, or to become smaller.
   struct Lazy {
     AxesId axes;
-    /// What is reduced if it does neither.
-    int64_t bytes;
+    /// How much is reduced if it does neither.
+    int64_t elements;
     /// Ops, with their linear sets, that would have to pass it on.
     std::vector<std::pair<int, int>> chain;
   };
@@ -130,6 +130,11 @@ private:
     int tensor = isResult ? op.results[use.operand] : op.operands[use.operand];
     return table.localBytes(isResult ? state.given(use) : state.wanted(use),
                             graph.tensors[tensor].elementBytes);
+  }
+
+  /// Of a result; addends of narrow floats are wide.
+  int64_t elementsOf(const Use &use) const {
+    return table.localBytes(state.given(use), 1);
   }
 
   /// What both lack; the rest is reduced before they meet. Sums over {row, col}
@@ -424,7 +429,7 @@ private:
         if (!sum.isNone() && sum.kind == ReduceKind::Sum &&
             singleUse(results[r]))
           lazy[results[r]] =
-              Lazy{sum.axes, bytesOf({op, static_cast<int>(r)}, true), {}};
+              Lazy{sum.axes, elementsOf({op, static_cast<int>(r)}), {}};
       }
     };
     for (int op : state.order) {
@@ -438,8 +443,8 @@ private:
       // Two have met: everything that they waited behind passes them on, as
       // what one did that is small now. Else one alone waits on, here too, as
       // long as nobody else reads it.
-      int64_t bytes = lazy[graphOp.operands[join->carriers[0]]]->bytes;
-      if (join->carriers.size() > 1 || 2 * bytesOf({op, 0}, true) <= bytes) {
+      int64_t elements = lazy[graphOp.operands[join->carriers[0]]]->elements;
+      if (join->carriers.size() > 1 || 2 * elementsOf({op, 0}) <= elements) {
         for (int operand : join->carriers)
           for (auto [link, linkSet] : lazy[graphOp.operands[operand]]->chain)
             setPassing(link, {join->axes, ReduceKind::Sum, linkSet});

@@ -307,8 +307,14 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
       input >= 0 && withHeads.contains(roles.segment(input, kDim));
   bool nFollowsHeads = withHeads.contains(roles.segment(output, nDim));
 
-  bool kFits = kAxes.empty() || kFollowsHeads || splitsWell(k, kAxes);
-  bool nFits = nAxes.empty() || nFollowsHeads || splitsWell(n, nAxes);
+  const TensorMap &map = op.rule.operands[weight.weight];
+  Value operand = graph.ops[weight.op]->getOperand(weight.weight);
+  auto fits = [&](int factor, const SubAxes &axes) {
+    return splitsWell(op.rule.factors[factor].size, axes) &&
+           comesApart(operand, dimOfFactor(map, factor), numParts(axes));
+  };
+  bool kFits = kAxes.empty() || kFollowsHeads || fits(weight.k, kAxes);
+  bool nFits = nAxes.empty() || nFollowsHeads || fits(weight.n, nAxes);
   // What one dimension cannot take, the other may.
   if (!kFits && input >= 0 && !nFollowsHeads) {
     SubAxes both = nAxes;

@@ -109,6 +109,34 @@ FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
   return result;
 }
 
+bool ax::comesApart(Value operand, int64_t dim, int64_t parts) {
+  // As of what a weight is made of: few operations.
+  constexpr size_t limit = 64;
+  llvm::SmallSetVector<std::pair<Value, int64_t>, 16> places;
+  places.insert({operand, dim});
+  for (size_t i = 0; i < places.size() && i < limit; ++i) {
+    auto [value, at] = places[i];
+    auto ruled =
+        dyn_cast_or_null<ShardingRuleOpInterface>(value.getDefiningOp());
+    if (!ruled || ruled->getNumResults() != 1)
+      continue;
+    Rule rule = ruled.getShardingRule();
+    const std::vector<int> &factors = rule.results[0][at];
+    if (factors.empty())
+      continue;
+    // The first says which block it is, the others where in it.
+    int64_t blocks = rule.factors[factors.front()].size;
+    if (factors.size() > 1 && blocks % parts != 0 && parts % blocks != 0)
+      return false;
+    for (OpOperand &from : ruled->getOpOperands())
+      for (auto [d, map] :
+           llvm::enumerate(rule.operands[from.getOperandNumber()]))
+        if (!map.empty() && map.front() == factors.front())
+          places.insert({from.get(), static_cast<int64_t>(d)});
+  }
+  return true;
+}
+
 bool ax::contractsInGroups(Operation *op) {
   auto inGroups = [](auto conv) {
     int64_t groups = conv.getGroups();

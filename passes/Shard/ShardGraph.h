@@ -43,6 +43,10 @@ struct WeightOp {
 /// weight's (experts), a gather of whole rows of a state.
 std::vector<WeightOp> findWeightOps(const ShardGraph &graph);
 
+/// Whether the operand's dimension is not in parts of its own that would be
+/// cut: of integers in blocks with a scale each, which 90 of 4 ranks have not.
+bool comesApart(mlir::Value operand, int64_t dim, int64_t parts);
+
 /// A convolution of the forward pass in groups that are products themselves,
 /// not a depthwise one, which is mostly reading and writing.
 bool contractsInGroups(mlir::Operation *op);

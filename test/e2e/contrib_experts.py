@@ -10,7 +10,8 @@ from _operator_case import random
 from cases import Failed
 
 EXPERTS, WIDTH, INNER = 4, 32, 16
-LAYOUTS = "--tp=2", "--dp=2", "--tp=2x2x1"
+LAYOUTS = "--tp=2", "--tp=4", "--dp=2", "--tp=2x2x1", \
+    "--tp=2 --sequence-parallel"
 MANY = 40,
 
 

@@ -30,24 +30,29 @@ axl.stage @columns(%s: tensor<16x4xf32>, %w: tensor<4x32x64xf32>, %x: tensor<16x
 // CHECK: ax.transpose %arg2 [1, 0, 2, 3] : tensor<3x5x7x8xbf16> -> tensor<5x3x7x8xbf16>
 // CHECK: ax.compare lt %arg0
 // CHECK: ax.broadcast %{{.*}} : tensor<15x1xi64> -> tensor<15x7xi64>
-// CHECK: %[[Y:.*]] = axl.grouped_matmul %{{.*}}, %arg1[%{{.*}}] : tensor<105x8xbf16>, tensor<4x8x6xbf16>, tensor<105xi64> -> tensor<105x6xf32>
-// CHECK: %[[S:.*]] = ax.reshape %[[Y]] : tensor<105x6xf32> -> tensor<5x3x7x6xf32>
-// CHECK: ax.transpose %[[S]] [1, 0, 2, 3] : tensor<5x3x7x6xf32> -> tensor<3x5x7x6xf32>
-axl.stage @rows(%i: tensor<5x3xi64>, %w: tensor<4x8x6xbf16>, %x: tensor<3x5x7x8xbf16>) {
-  %m = ax.gather %w[%i] axis 0 : tensor<4x8x6xbf16>, tensor<5x3xi64> -> tensor<5x3x8x6xbf16>
-  %y = ax.dot %x, %m batch [0, 1] x [1, 0] contract [3] x [2] : tensor<3x5x7x8xbf16>, tensor<5x3x8x6xbf16> -> tensor<3x5x7x6xf32>
-  axl.yield %y : tensor<3x5x7x6xf32>
+// CHECK: %[[Y:.*]] = axl.grouped_matmul %{{.*}}, %arg1[%{{.*}}] : tensor<105x8xbf16>, tensor<4x8x9xbf16>, tensor<105xi64> -> tensor<105x9xf32>
+// CHECK: %[[S:.*]] = ax.reshape %[[Y]] : tensor<105x9xf32> -> tensor<5x3x7x9xf32>
+// CHECK: ax.transpose %[[S]] [1, 0, 2, 3] : tensor<5x3x7x9xf32> -> tensor<3x5x7x9xf32>
+axl.stage @rows(%i: tensor<5x3xi64>, %w: tensor<4x8x9xbf16>, %x: tensor<3x5x7x8xbf16>) {
+  %m = ax.gather %w[%i] axis 0 : tensor<4x8x9xbf16>, tensor<5x3xi64> -> tensor<5x3x8x9xbf16>
+  %y = ax.dot %x, %m batch [0, 1] x [1, 0] contract [3] x [2] : tensor<3x5x7x8xbf16>, tensor<5x3x8x9xbf16> -> tensor<3x5x7x9xf32>
+  axl.yield %y : tensor<3x5x7x9xf32>
 }
 
 // -----
 
-// No more rows than matrices.
+// No more look-ups than matrices, whatever the rows of each; and single columns.
 // CHECK-LABEL: axl.stage @few
 // CHECK-NOT: axl.grouped_matmul
-axl.stage @few(%i: tensor<4xi64>, %w: tensor<4x8x6xf32>, %x: tensor<4x8xf32>) {
-  %m = ax.gather %w[%i] axis 0 : tensor<4x8x6xf32>, tensor<4xi64> -> tensor<4x8x6xf32>
-  %y = ax.dot %x, %m batch [0] x [0] contract [1] x [1] : tensor<4x8xf32>, tensor<4x8x6xf32> -> tensor<4x6xf32>
-  axl.yield %y : tensor<4x6xf32>
+// GPU-LABEL: axl.stage @few
+// GPU-NOT: ax.select
+axl.stage @few(%i: tensor<4xi64>, %w: tensor<4x8x16xf32>, %x: tensor<4x8xf32>, %r: tensor<4x30x8xf32>, %j: tensor<90xi64>, %v: tensor<4x1x8xf32>, %z: tensor<90x8xf32>) {
+  %m = ax.gather %w[%i] axis 0 : tensor<4x8x16xf32>, tensor<4xi64> -> tensor<4x8x16xf32>
+  %y = ax.dot %x, %m batch [0] x [0] contract [1] x [1] : tensor<4x8xf32>, tensor<4x8x16xf32> -> tensor<4x16xf32>
+  %q = ax.dot %r, %m batch [0] x [0] contract [2] x [1] : tensor<4x30x8xf32>, tensor<4x8x16xf32> -> tensor<4x30x16xf32>
+  %c = ax.gather %v[%j] axis 0 : tensor<4x1x8xf32>, tensor<90xi64> -> tensor<90x1x8xf32>
+  %s = ax.dot %z, %c batch [0] x [0] contract [1] x [2] : tensor<90x8xf32>, tensor<90x1x8xf32> -> tensor<90x1xf32>
+  axl.yield %y, %q, %s : tensor<4x16xf32>, tensor<4x30x16xf32>, tensor<90x1xf32>
 }
 
 // -----
@@ -194,4 +199,37 @@ axl.stage @tiles(%w: tensor<32x8x6xbf16>, %x: tensor<2048x6xf32>, %i: tensor<204
   %d = ax.dot %g, %x3 batch [0] x [0] contract [2] x [2] : tensor<2048x8x1xf32>, tensor<2048x6x1xf32> -> tensor<2048x8x6xf32>
   %dw = ax.scatter_nd add %zeros[%at], %d : tensor<32x8x6xf32>, tensor<2048x1xi64>, tensor<2048x8x6xf32> -> tensor<32x8x6xf32>
   axl.yield %y, %dw : tensor<2048x8xf32>, tensor<32x8x6xf32>
+}
+
+// -----
+
+// What is a matrix for each index for one, and one for all of them for another, is
+// none of both.
+// CHECK-LABEL: axl.stage @both
+// CHECK-NOT: axl.grouped_matmul
+axl.stage @both(%x: tensor<16x6xf32>, %w: tensor<4x16x6xf32>, %v: tensor<4x16xf32>, %i: tensor<16xi64>) {
+  %m = ax.gather %w[%i] axis 0 : tensor<4x16x6xf32>, tensor<16xi64> -> tensor<16x16x6xf32>
+  %b = ax.gather %v[%i] axis 0 : tensor<4x16xf32>, tensor<16xi64> -> tensor<16x16xf32>
+  %b3 = ax.reshape %b : tensor<16x16xf32> -> tensor<16x16x1xf32>
+  %s = ax.binary add %m, %b3 : tensor<16x16x6xf32>, tensor<16x16x1xf32> -> tensor<16x16x6xf32>
+  %c3 = ax.broadcast %b : tensor<16x16xf32> -> tensor<16x16x16xf32>
+  %d = ax.slice %c3 starts [0, 0, 0] steps [1, 1, 1] : tensor<16x16x16xf32> -> tensor<16x16x6xf32>
+  %p = ax.binary mul %s, %d : tensor<16x16x6xf32>, tensor<16x16x6xf32> -> tensor<16x16x6xf32>
+  %y = ax.dot %x, %p batch [0] x [0] contract [1] x [2] : tensor<16x6xf32>, tensor<16x16x6xf32> -> tensor<16x16xf32>
+  axl.yield %y : tensor<16x16xf32>
+}
+
+// -----
+
+// Each look-up checks its indices: of as many matrices they are the same.
+// CHECK-LABEL: axl.stage @checked
+// CHECK: axl.grouped_matmul
+axl.stage @checked(%x: tensor<16x6xf32>, %w: tensor<4x8x6xf32>, %s: tensor<4x8x1xf32>, %i: tensor<16xi64>) {
+  %j = axl.check_indices %i sizes [4] of tensor<4x8x6xf32> order 0 : tensor<16xi64>
+  %b = ax.gather %w[%j] axis 0 : tensor<4x8x6xf32>, tensor<16xi64> -> tensor<16x8x6xf32>
+  %k = axl.check_indices %i sizes [4] of tensor<4x8x1xf32> order 1 : tensor<16xi64>
+  %e = ax.gather %s[%k] axis 0 : tensor<4x8x1xf32>, tensor<16xi64> -> tensor<16x8x1xf32>
+  %m = ax.binary mul %b, %e : tensor<16x8x6xf32>, tensor<16x8x1xf32> -> tensor<16x8x6xf32>
+  %y = ax.dot %x, %m batch [0] x [0] contract [1] x [2] : tensor<16x6xf32>, tensor<16x8x6xf32> -> tensor<16x8xf32>
+  axl.yield %y : tensor<16x8xf32>
 }

@@ -70,3 +70,12 @@ axl.stage @others(%x: tensor<1x2x5x5xbf16>, %w: tensor<2x1x2x2xbf16>, %v: tensor
   %2 = ax.conv %f, %g strides [1, 1] pads [0, 0, 0, 0] dilations [2, 2] {groups = 2 : i64} : tensor<1x2x5x5xf32>, tensor<2x1x2x2xf32> -> tensor<1x2x3x3xf32>
   axl.yield %0, %1, %2 : tensor<1x2x4x4xbf16>, tensor<1x2x3x3xbf16>, tensor<1x2x3x3xf32>
 }
+// Those of groups, too.
+// CHECK-LABEL: axl.stage @groups
+// CHECK: axl.grouped_matmul {{.*}} : tensor<9x6xf32>, tensor<4x8x6xf32>, tensor<9xi64> -> tensor<9x8xf32>
+// CHECK: axl.grouped_weight_gradient {{.*}} : tensor<9x6xf32>, tensor<9x8xf32>, tensor<9xi64> -> tensor<4x6x8xf32>
+axl.stage @groups(%x: tensor<9x6xf16>, %w: tensor<4x8x6xf16>, %i: tensor<9xi64>) {
+  %y = axl.grouped_matmul %x, %w[%i] transpose_w : tensor<9x6xf16>, tensor<4x8x6xf16>, tensor<9xi64> -> tensor<9x8xf16>
+  %d = axl.grouped_weight_gradient %x, %y[%i] : tensor<9x6xf16>, tensor<9x8xf16>, tensor<9xi64> -> tensor<4x6x8xf32>
+  axl.yield %y, %d : tensor<9x8xf16>, tensor<4x6x8xf32>
+}

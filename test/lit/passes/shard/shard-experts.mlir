@@ -94,3 +94,32 @@ ax.plan @mixed version 1 {
     ax.return %y : tensor<4x32xf32>
   }
 }
+
+// -----
+
+// Blocks of which there are 3 do not come apart in two: outputs do.
+// CHECK-LABEL: ax.plan @blocks
+// CHECK: ax.state @down : tensor<8x16x48xi8, #ax.layout<[{}, {col}, {}]>>
+// CHECK: ax.state @scales : tensor<8x16x3xf32, #ax.layout<[{}, {col}, {}]>>
+ax.plan @blocks version 1 {
+  ax.state @up : tensor<8x48x16xf32> from "w" offset 0 length 24576
+  ax.state @down : tensor<8x16x48xi8> from "w" offset 24576 length 6144
+  ax.state @scales : tensor<8x16x3xf32> from "w" offset 30720 length 1536
+  ax.program @main(%x: tensor<12x16xf32> {ax.name = "x"}, %i: tensor<12xi64> {ax.name = "i"}) -> (tensor<12x16xf32> {ax.name = "y"}) {
+    %up = ax.load @up : tensor<8x48x16xf32>
+    %u = ax.gather %up[%i] axis 0 : tensor<8x48x16xf32>, tensor<12xi64> -> tensor<12x48x16xf32>
+    %a = ax.dot %x, %u batch [0] x [0] contract [1] x [2] : tensor<12x16xf32>, tensor<12x48x16xf32> -> tensor<12x48xf32>
+    %h = ax.unary relu %a : tensor<12x48xf32> -> tensor<12x48xf32>
+    %down = ax.load @down : tensor<8x16x48xi8>
+    %d = ax.gather %down[%i] axis 0 : tensor<8x16x48xi8>, tensor<12xi64> -> tensor<12x16x48xi8>
+    %f = ax.cast %d : tensor<12x16x48xi8> -> tensor<12x16x48xf32>
+    %b = ax.reshape %f : tensor<12x16x48xf32> -> tensor<12x16x3x16xf32>
+    %scales = ax.load @scales : tensor<8x16x3xf32>
+    %s = ax.gather %scales[%i] axis 0 : tensor<8x16x3xf32>, tensor<12xi64> -> tensor<12x16x3xf32>
+    %s4 = ax.reshape %s : tensor<12x16x3xf32> -> tensor<12x16x3x1xf32>
+    %m = ax.binary mul %b, %s4 : tensor<12x16x3x16xf32>, tensor<12x16x3x1xf32> -> tensor<12x16x3x16xf32>
+    %w = ax.reshape %m : tensor<12x16x3x16xf32> -> tensor<12x16x48xf32>
+    %y = ax.dot %h, %w batch [0] x [0] contract [1] x [2] : tensor<12x48xf32>, tensor<12x16x48xf32> -> tensor<12x16xf32>
+    ax.return %y : tensor<12x16xf32>
+  }
+}
