@@ -14,7 +14,7 @@ from _results import byOnnxruntime, compare, ours
 from _training import axrun, close, losses, states
 from cases import Failed, run, scratch, tool
 
-BATCH, TOKENS, WIDTH, HEADS, HEAD, INNER, NARROW = 4, 6, 32, 4, 16, 48, 16
+BATCH, TOKENS, WIDTH, HEADS, HEAD, INNER, NARROW = 4, 6, 32, 4, 16, 64, 16
 BLOCK = 16
 
 
