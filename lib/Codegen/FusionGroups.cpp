@@ -35,6 +35,7 @@
 
 #include "ax/Codegen/Kernel.h"
 #include "ax/Dialect/FunctionFacts.h"
+#include "ax/Dialect/LookUp.h"
 #include "ax/Dialect/Tensors.h"
 #include "ax/Local/Local.h"
 
@@ -260,21 +261,15 @@ bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
   }
 }
 
-/// Whether it looks up whole matrices, in which kernels go on: reading an
-/// element again is no more than reading a copy of it.
-static bool looksUpMatrices(Operation *op) {
-  auto gather = dyn_cast<GatherOp>(op);
-  return gather && gather.getAxis() == 0 &&
-         tensorType(gather.getOperand()).getRank() > 2;
-}
-
 /// Working an element out at each use must not cost more than reading it. What
 /// is cheap may be worked out twice, which is about what writing and reading it
 /// would take.
 bool FusionGroups::mayPull(Operation *op, unsigned group) const {
   int64_t elements = std::max<int64_t>(numElements(op), 1);
   int64_t demand = demandOf(op, group);
-  // Behind a transpose a row would be read with a stride, each time.
+  // Kernels go on in matrices that are looked up: reading an element again is
+  // no more than reading a copy of it. Behind a transpose a row would be read
+  // with a stride, each time.
   bool isReadAlong =
       looksUpMatrices(op) &&
       llvm::none_of(groups[group].members, llvm::IsaPred<TransposeOp>);

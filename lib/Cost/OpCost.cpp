@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/OpCost.h"
 
+#include "ax/Dialect/LookUp.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -68,10 +69,8 @@ static llvm::SmallSetVector<Operation *, 4> lookUpsOf(Value value) {
   values.insert(value);
   for (size_t i = 0; i < values.size() && i < mostValues; ++i) {
     Operation *op = values[i].getDefiningOp();
-    auto gather = dyn_cast_or_null<GatherOp>(op);
-    if (gather && gather.getAxis() == 0 &&
-        tensorType(gather.getOperand()).getRank() > 2)
-      found.insert(gather);
+    if (looksUpMatrices(op))
+      found.insert(op);
     else if (isElementwise(op) || isView(op) ||
              isa_and_nonnull<TransposeOp, SliceOp, BroadcastOp>(op))
       for (Value operand : op->getOperands())

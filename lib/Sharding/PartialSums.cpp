@@ -18,9 +18,8 @@
 //    which costs nothing but gains nothing either: x is reduced at once.
 //  - (x + b) + y, as attention and MLP side by side make it: here b becomes
 //    partial, as then x and y meet unreduced.
-//  - the sum of x + b over the experts that a token has: here b becomes
-//  partial,
-//    as the sum is a fraction of x.
+//  - the sum of x + b over the experts that a token has: b becomes partial, as
+//    the sum is a fraction of x.
 //  - x, read by two linear ops: passed on both ways it ends in two reductions.
 //    Where these cost more than one of x itself, both read x reduced.
 //

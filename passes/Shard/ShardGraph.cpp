@@ -3,6 +3,7 @@
 #include "ShardGraph.h"
 #include "../Match.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/LookUp.h"
 
 #include "ax/Cost/OpCost.h"
 #include "llvm/ADT/DenseSet.h"
@@ -113,7 +114,8 @@ bool ax::comesApart(Value operand, int64_t dim, int64_t parts) {
   // As of what a weight is made of: few operations.
   constexpr size_t limit = 64;
   llvm::SmallSetVector<std::pair<Value, int64_t>, 16> places;
-  places.insert({operand, dim});
+  if (dim >= 0)
+    places.insert({operand, dim});
   for (size_t i = 0; i < places.size() && i < limit; ++i) {
     auto [value, at] = places[i];
     auto ruled =
@@ -192,9 +194,8 @@ static Value originOf(Value value) {
 
 /// Whether it looks up matrices among a layer's: those of the experts that
 /// tokens choose.
-static bool looksUpMatrices(GatherOp gather) {
-  return gather && gather.getAxis() == 0 && isWeight(gather.getOperand()) &&
-         tensorType(gather.getOperand()).getRank() > 2;
+static bool looksUpWeights(Operation *op) {
+  return looksUpMatrices(op) && isWeight(op->getOperand(0));
 }
 
 /// Whether it is matrices that are looked up, with what else is, as the scales
@@ -209,7 +210,7 @@ static bool isLookedUp(Value value) {
     Operation *op = made[i].getDefiningOp();
     auto gather = dyn_cast_or_null<GatherOp>(op);
     if (gather && gather.getAxis() == 0 && isWeight(gather.getOperand()))
-      hasMatrices |= looksUpMatrices(gather);
+      hasMatrices |= looksUpWeights(gather);
     else if (op && (isElementwise(op) || isView(op) ||
                     isa<TransposeOp, SliceOp, BroadcastOp>(op)))
       made.insert_range(op->getOperands());
@@ -223,7 +224,7 @@ static bool isLookedUp(Value value) {
 static llvm::DenseSet<Value> findChoices(const ShardGraph &graph) {
   llvm::DenseSet<Value> choices;
   for (Operation *op : graph.ops)
-    if (auto gather = dyn_cast<GatherOp>(op); looksUpMatrices(gather))
+    if (auto gather = dyn_cast<GatherOp>(op); looksUpWeights(gather))
       choices.insert(originOf(gather.getIndices()));
   return choices;
 }

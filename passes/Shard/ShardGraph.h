@@ -45,6 +45,7 @@ std::vector<WeightOp> findWeightOps(const ShardGraph &graph);
 
 /// Whether the operand's dimension is not in parts of its own that would be
 /// cut: of integers in blocks with a scale each, which 90 of 4 ranks have not.
+/// True where it has no such dimension (-1).
 bool comesApart(mlir::Value operand, int64_t dim, int64_t parts);
 
 /// A convolution of the forward pass in groups that are products themselves,

@@ -95,7 +95,7 @@ def ComposeProducts : Pass<"axl-compose-products"> {
     of which a kernel makes one from what the matrix is made of; but for a GPU, what is
     multiplied with numbers of the same byte lies apart. Scales of its columns stand
     behind the sum. Rows that look a matrix up each are such sums, too, if there are at
-    most 8 for each of the matrices, for a GPU one. Of more rows of one matrix it becomes
+    most 8 for each of the matrices, 2 of four numbers in a byte, for a GPU one. Of more rows of one matrix it becomes
     products with rows of the matrix, one after another in the same memory: of
     `part-bytes`, or all at once where that is 0. With `transpose_w` they are columns of
     the result; else they are added up, each to the sum of those before, where that is
@@ -124,15 +124,14 @@ def GroupProducts : Pass<"axl-group-products"> {
   let summary = "Products with matrices that are looked up go by groups";
   let description = [{
     A product of floats, one of each of a batch, whose second factor is gathered by
-    whole matrices becomes `axl.grouped_matmul`, if there are more rows than matrices:
-    each matrix then meets all rows that look it up, and none is copied. What is made of
-    those that are looked up, one of each, as of bytes with scales, is made of all
-    instead. The sum of
-    outer products by what they were looked up by becomes
-    `axl.grouped_weight_gradient`. For a GPU rows of a group are put
-    together in tiles, each of which is a product with a copy of its matrix, or, where
-    these are many for few rows, both are products with all matrices, of which each row
-    keeps those with its own.
+    whole matrices becomes `axl.grouped_matmul`, if there are more look-ups than
+    matrices and these have 8 columns or more: each matrix then meets all rows that look
+    it up, and none is copied. What is made of those that are looked up, one of each, as
+    of bytes with scales, is made of all instead. The sum of outer products by what they
+    were looked up by becomes `axl.grouped_weight_gradient`. For a GPU rows of a group
+    are put together in tiles, each of which is a product with a copy of its matrix, or,
+    where these are many for few rows, both are products with all matrices, of which each
+    row keeps those with its own.
   }];
   let options = [Option<"gpu", "gpu", "bool", "false", "For a GPU">];
 }

@@ -224,7 +224,7 @@ TEST(PropagateTrain, SumsBehindAResidualAreReducedOnce) {
     b.pinFactor(product, "k", wholeAxes(mesh, {"col"}));
     sum = b.add(std::string(name) + ".sum", sum, dx);
   }
-  b.output(b.reduceSum("bias", sum, 0));
+  b.output(b.unary("shift", b.reduceSum("bias", sum, 0)));
   int scaled = b.mul("scaled", sum, b.input("normalized", {rows, width}));
   b.output(b.unary("step", b.reduceSum("scale", scaled, 0)));
   b.output(b.norm("norm", sum));
