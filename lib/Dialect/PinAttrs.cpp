@@ -46,15 +46,15 @@ void PinAttr::print(AsmPrinter &printer) const {
     os << (dim ? ", " : "") << (isPinned ? "" : "?");
     printDim(isPinned ? os : llvm::nulls(), decoder);
   }
-  os << ']' << (getUser() ? " user" : "") << (getOpen() ? " open" : "")
-     << (getHereOnly() ? " here_only" : "");
+  os << ']' << (getUser() ? " user" : "") << (getWeak() ? " weak" : "")
+     << (getOpen() ? " open" : "") << (getHereOnly() ? " here_only" : "");
   printText(printer, "because", getBecause());
   os << '>';
 }
 
 Attribute PinAttr::parse(AsmParser &parser, Type) {
   unsigned result = 0;
-  bool user = false, open = false, hereOnly = false;
+  bool user = false, weak = false, open = false, hereOnly = false;
   StringAttr because;
   SmallVector<int64_t> pinned;
   LayoutEncoder encoder(parser.getContext());
@@ -74,9 +74,10 @@ Attribute PinAttr::parse(AsmParser &parser, Type) {
       (succeeded(parser.parseOptionalKeyword("result")) &&
        parser.parseInteger(result)) ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne) ||
-      parseWords(
-          parser,
-          {{"user", &user}, {"open", &open}, {"here_only", &hereOnly}}) ||
+      parseWords(parser, {{"user", &user},
+                          {"weak", &weak},
+                          {"open", &open},
+                          {"here_only", &hereOnly}}) ||
       parser.parseKeyword("because") || parseText(parser, because) ||
       parser.parseGreater())
     return {};
@@ -85,8 +86,8 @@ Attribute PinAttr::parse(AsmParser &parser, Type) {
   encoder.number(0);
   auto layout =
       LayoutAttr::get(parser.getContext(), encoder.names, encoder.encoding);
-  return get(parser.getContext(), result, layout, pinned, user, open, hereOnly,
-             because);
+  return get(parser.getContext(), result, layout, pinned, user, weak, open,
+             hereOnly, because);
 }
 
 //===----------------------------------------------------------------------===//

@@ -208,14 +208,14 @@ void State::applyTensorPins(const Pins &pins, PinLevel level) {
 }
 
 void State::applyPins(const Pins &pins) {
-  auto isUsers = [](const auto &pin) { return pin.level == PinLevel::User; };
-  hasUserPins =
-      std::any_of(pins.factors.begin(), pins.factors.end(), isUsers) ||
-      std::any_of(pins.tensors.begin(), pins.tensors.end(), isUsers);
+  for (const FactorPin &pin : pins.factors)
+    hasPins[static_cast<size_t>(pin.level)] = true;
+  for (const TensorPin &pin : pins.tensors)
+    hasPins[static_cast<size_t>(pin.level)] = true;
   // Stronger pins first: a weaker one that does not fit beside them gives way.
   // Of those for one place that are as strong, the last one that can be
   // followed holds, so that a user's later --shard overrides an earlier one.
-  for (PinLevel level : {PinLevel::User, PinLevel::Recipe}) {
+  for (PinLevel level : pinLevels) {
     applyFirst(*this,
                pinsByPlace(pins.factors, level, [](const FactorPin &pin) {
                  return std::pair(pin.op, pin.factor);

@@ -15,7 +15,13 @@
 
 #include "ax/Sharding/Propagate.h"
 
+#include <array>
+
 namespace ax::sharding::detail {
+
+/// The strongest first.
+constexpr PinLevel pinLevels[] = {PinLevel::User, PinLevel::Recipe,
+                                  PinLevel::Weak};
 
 /// How one factor of an op, or one dimension of a tensor, is split, and why. An
 /// example with all fields: docs/rationale/sharding.md.
@@ -62,8 +68,8 @@ public:
   /// Where each op is in `order`.
   std::vector<int> places;
 
-  /// Some pin is of level User.
-  bool hasUserPins = false;
+  /// Whether some pin is of each level.
+  std::array<bool, 3> hasPins = {};
   std::vector<std::string> causes;
   std::vector<std::string> warnings;
   /// How the factors of each op and the dimensions of each tensor are split.

@@ -24,11 +24,15 @@
 // if no pin holds that, there is no gather any more, but an all-reduce behind
 // the sum over channels. What saves more of the sum of all seconds is kept.
 //
+// Of a partial sum, all that read it are also tried together: where they are
+// split over its axes, none alone could pass it on to where it is smaller.
+//
 //===----------------------------------------------------------------------===//
 
-#include "PropagateState.h"
+#include "Trial.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace ax::sharding::detail {
@@ -40,15 +44,8 @@ enum class Follow { None, Backward, Forward };
 class Refiner {
 public:
   explicit Refiner(State &state)
-      : state(state), graph(state.graph), table(state.table),
-        secondsOfTree(graph.tensors.size()), tries(graph.tensors.size()),
-        changedAt(graph.ops.size()), savedAt(graph.ops.size(), -1),
-        readAt(graph.ops.size()) {
-    for (size_t t = 0; t < graph.tensors.size(); ++t)
-      secondsOfTree[t] = costOf(static_cast<int>(t));
-    for (size_t op = 0; op < graph.ops.size(); ++op)
-      secondsOfOp.push_back(state.opSeconds(static_cast<int>(op)));
-  }
+      : state(state), graph(state.graph), table(state.table), trial(state),
+        tries(graph.tensors.size()) {}
 
   /// In program order, each tensor until nothing more is saved there. The order
   /// counts, as each change is kept: the result is a local optimum, and the
@@ -57,7 +54,7 @@ public:
     for (int sweep = 0; sweep < maxSweeps; ++sweep) {
       bool changed = false;
       for (size_t t = 0; t < graph.tensors.size(); ++t)
-        while (secondsOfTree[t] > 0 && mayImprove(tries[t]) &&
+        while (trial.secondsOf(t) > 0 && mayImprove(tries[t]) &&
                improve(static_cast<int>(t)))
           changed = true;
       if (!changed)
@@ -65,8 +62,7 @@ public:
     }
   }
 
-  /// How many changes have been tried so far.
-  int64_t numChanges = 0;
+  int64_t numTried() const { return trial.numWeighed; }
 
 private:
   /// A sweep can only find something where the one before changed something
@@ -77,44 +73,22 @@ private:
   /// residual stream through all layers, and a try would cost as much as the
   /// model is deep. A chain that is longer goes on in the next change.
   static constexpr size_t maxOps = 64;
-  /// In seconds: a picosecond, as the prices of paths have. What is less may
-  /// come from adding the same numbers in another order, and a change that
-  /// gains nothing must not be made, undone and made again.
-  static constexpr double leastGain = 1e-12;
-
-  /// A changed op with what it was before.
-  struct Saved {
-    int op;
-    std::vector<Split> factors;
-    Passing passing;
-    const OpLayouts *layouts;
-  };
-  struct Move {
-    std::vector<std::pair<int, std::vector<Split>>> factors;
-    double gain = 0;
-  };
   /// A try that saved nothing: when it was, and the ops that it looked at.
   struct Try {
     int at = -1;
     std::vector<int> ops;
   };
 
-  /// Seconds of all reshardings of the tensor, as its ops are now.
-  double costOf(int tensor) { return treeSeconds(state, tensor); }
-
   LayoutId layoutAt(const Use &use, bool isResult) const {
     return isResult ? state.given(use) : state.wanted(use);
   }
 
   bool mayImprove(const Try &last) const {
-    return last.at < 0 || std::any_of(
-                              last.ops.begin(), last.ops.end(),
-                              [&](int op) { return changedAt[op] > last.at; });
+    return last.at < 0 ||
+           std::any_of(
+               last.ops.begin(), last.ops.end(),
+               [&](int op) { return trial.changedAt(op) > last.at; });
   }
-
-  /// Notes that the try looks at the op, or at all ops of a tensor.
-  void readOp(int op);
-  void readTensor(int tensor);
 
   /// The op's factors, changed so that one of its tensors is split as `like`
   /// is; `reasons` are of the tensor's dimensions.
@@ -138,54 +112,21 @@ private:
   /// The op's factors without any split over `axes`.
   std::optional<std::vector<Split>> without(int op, AxesId axes);
 
-  /// Changes an op, which is `saved` first, and is not yet.
-  void change(int op, std::vector<Split> factors);
-  void undo();
-  /// Tensors that the saved ops lay out otherwise than before, in order.
-  const std::vector<int> &changedTensors();
   void follow(Follow direction);
-  void consider(int op, const std::vector<Split> &factors, Move &best);
+  bool leaves(int op) const;
+  std::optional<Passing> passingOf(int op, AxesId axes) const;
+  void passOn(int tensor, AxesId axes);
+  void consider(int op, const std::vector<Split> &factors, Trial::Move &best);
   bool improve(int tensor);
-  void commit(const Move &move);
 
   State &state;
   const Graph &graph;
   LayoutTable &table;
-  /// Of each op's own work and of each tensor's reshardings, as they are but
-  /// for the move that is considered.
-  std::vector<double> secondsOfOp, secondsOfTree;
-
+  Trial trial;
   std::vector<Try> tries;
-  /// The number of moves made when an op was changed last.
-  std::vector<int> changedAt;
-  int numMoves = 0;
-
-  /// What the move that is considered has changed, in that order; and where in
-  /// it each op is.
-  std::vector<Saved> saved;
-  std::vector<int> savedAt;
-  /// Room of functions that are called often.
+  /// Room of a function that is called often.
   std::vector<bool> fixed;
-  std::vector<int> tensorsOfMove;
-  std::vector<std::pair<int, int>> opsOfMove;
-
-  /// What the try looks at; and of each op, the number of the try that did.
-  std::vector<int> reads, readAt;
-  int numTries = 0;
 };
-
-void Refiner::readOp(int op) {
-  if (op < 0 || readAt[op] == numTries)
-    return;
-  readAt[op] = numTries;
-  reads.push_back(op);
-}
-
-void Refiner::readTensor(int tensor) {
-  readOp(state.producers[tensor].op);
-  for (const Use &use : state.uses[tensor])
-    readOp(use.op);
-}
 
 /// What the tensor does not decide stays, but for axes that the tensor has now:
 /// other factors give these up. Nothing when a pinned factor would change, the
@@ -257,46 +198,6 @@ std::optional<std::vector<Split>> Refiner::without(int op, AxesId axes) {
   return differs ? std::optional(changed) : std::nullopt;
 }
 
-/// Partial sums that the op passes on cannot be over an axis that splits it
-/// now: it reduces them. Others are decided anew when all is refined.
-void Refiner::change(int op, std::vector<Split> factors) {
-  savedAt[op] = static_cast<int>(saved.size());
-  saved.push_back({op, std::exchange(state.factors[op], std::move(factors)),
-                   state.passing[op], state.layouts[op]});
-  if (state.splitsOver(op, state.passing[op].axes))
-    state.passing[op] = {};
-  state.updateLayouts(op);
-  readOp(op);
-}
-
-/// Leaves in `saved` the factors that it takes back.
-void Refiner::undo() {
-  for (Saved &entry : saved) {
-    std::swap(state.factors[entry.op], entry.factors);
-    state.passing[entry.op] = entry.passing;
-    state.layouts[entry.op] = entry.layouts;
-    savedAt[entry.op] = -1;
-  }
-}
-
-const std::vector<int> &Refiner::changedTensors() {
-  tensorsOfMove.clear();
-  for (const Saved &entry : saved) {
-    const GraphOp &op = graph.ops[entry.op];
-    const OpLayouts &before = *entry.layouts, &now = *state.layouts[entry.op];
-    for (size_t i = 0; i < op.operands.size(); ++i)
-      if (before.operands[i] != now.operands[i])
-        tensorsOfMove.push_back(op.operands[i]);
-    for (size_t i = 0; i < op.results.size(); ++i)
-      if (before.results[i] != now.results[i])
-        tensorsOfMove.push_back(op.results[i]);
-  }
-  std::sort(tensorsOfMove.begin(), tensorsOfMove.end());
-  tensorsOfMove.erase(std::unique(tensorsOfMove.begin(), tensorsOfMove.end()),
-                      tensorsOfMove.end());
-  return tensorsOfMove;
-}
-
 /// Lets ops that agreed with a changed one, behind or ahead of it, change with
 /// it: those that had the layout that it had take the one that it has. A pinned
 /// tensor ends the chain, as pins deliver what they say on either side.
@@ -304,10 +205,13 @@ void Refiner::follow(Follow direction) {
   if (direction == Follow::None)
     return;
   bool backward = direction == Follow::Backward;
-  for (size_t next = 0; next < saved.size() && saved.size() < maxOps; ++next) {
-    int op = saved[next].op;
+  for (size_t next = 0;
+       next < trial.changes().size() && trial.changes().size() < maxOps;
+       ++next) {
+    int op = trial.changes()[next].op;
     const GraphOp &graphOp = graph.ops[op];
-    const OpLayouts &had = *saved[next].layouts, &has = *state.layouts[op];
+    const OpLayouts &had = *trial.changes()[next].layouts,
+                    &has = *state.layouts[op];
     const std::vector<int> &tensors =
         backward ? graphOp.operands : graphOp.results;
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -316,13 +220,14 @@ void Refiner::follow(Follow direction) {
       if (table.sameDims(after, before) || state.isPinned(tensors[i]))
         continue;
       auto consult = [&](const Use &use) {
-        if (use.op < 0 || savedAt[use.op] >= 0 || saved.size() >= maxOps ||
+        if (use.op < 0 || trial.isChanged(use.op) ||
+            trial.changes().size() >= maxOps ||
             !table.sameDims(layoutAt(use, backward), before))
           return;
         auto factors =
             backward ? adoptResult(use, after) : adoptOperand(use, after);
         if (factors)
-          change(use.op, std::move(*factors));
+          trial.change(use.op, std::move(*factors));
       };
       if (backward)
         consult(state.producers[tensors[i]]);
@@ -333,57 +238,99 @@ void Refiner::follow(Follow direction) {
   }
 }
 
+/// Whether a result is read outside of the program, which gets it reduced.
+bool Refiner::leaves(int op) const {
+  const std::vector<int> &results = graph.ops[op].results;
+  return std::any_of(results.begin(), results.end(), [&](int result) {
+    const std::vector<Use> &uses = state.uses[result];
+    // It is the last in order.
+    return !uses.empty() && uses.back().op < 0;
+  });
+}
+
+/// How the op passes on sums over `axes` that some operands bring; the others
+/// of a linear set are added on the first rank alone.
+std::optional<Passing> Refiner::passingOf(int op, AxesId axes) const {
+  const GraphOp &graphOp = graph.ops[op];
+  auto bring = [&](int operand) {
+    const Use &producer = state.producers[graphOp.operands[operand]];
+    return producer.op < 0 ? LayoutTable::noAxes
+                           : table[state.given(producer)].partial;
+  };
+  for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
+    const std::vector<int> &set = graphOp.rule.linear[s];
+    bool isAny = false, isAll = true;
+    for (int operand : set) {
+      AxesId brought = bring(operand);
+      isAny |= brought == axes;
+      isAll &= brought == axes || brought == LayoutTable::noAxes;
+    }
+    if (isAny && isAll)
+      return Passing{axes, ReduceKind::Sum, static_cast<int>(s)};
+  }
+  return std::nullopt;
+}
+
+/// Lets all that read a sum over `axes` pass it on, in topological order, up to
+/// where less than half of it is left. For that they are not split over these
+/// axes themselves.
+///
+/// What a token's experts give, [tokens, experts, features], is weighted and
+/// summed over the experts, and by the gradient of the weights over the
+/// features. Split by tokens, both would have it reduced first; alone, neither
+/// could save that.
+void Refiner::passOn(int tensor, AxesId axes) {
+  const int64_t elements =
+      table.localBytes(state.given(state.producers[tensor]), 1);
+  std::set<int> open;
+  auto openUsers = [&](int of) {
+    for (const Use &use : state.uses[of])
+      if (use.op >= 0 && !state.isPinned(of))
+        open.insert(state.places[use.op]);
+  };
+  openUsers(tensor);
+  while (!open.empty() && trial.changes().size() < maxOps) {
+    int op = state.order[*open.begin()];
+    open.erase(open.begin());
+    std::optional<Passing> passing = passingOf(op, axes);
+    std::vector<Split> factors = without(op, axes).value_or(state.factors[op]);
+    if (!passing || leaves(op) || !state.canHave(op, factors))
+      continue;
+    trial.change(op, std::move(factors), &*passing);
+    for (size_t r = 0; r < graph.ops[op].results.size(); ++r) {
+      LayoutId given = state.given({op, static_cast<int>(r)});
+      if (table.isPartial(given) && 2 * table.localBytes(given, 1) > elements)
+        openUsers(graph.ops[op].results[r]);
+    }
+  }
+}
+
 /// Tries the change alone and with those that follow, and keeps the best. Alone
 /// is not enough: moving a resharding by one op changes nothing in a chain
 /// whose tensors are of one size, while moving it to the end of the chain,
-/// where the tensor is smaller or wanted so, saves.
-///
-/// All three begin from the same state, which undo() brings back, and are
-/// summed over the same tensors before and after. Ops are in the order of their
-/// numbers, so that the sum does not depend on the order of changes.
-void Refiner::consider(int op, const std::vector<Split> &factors, Move &best) {
+/// where the tensor is smaller or wanted so, saves. All three begin from the
+/// same state.
+void Refiner::consider(int op, const std::vector<Split> &factors,
+                       Trial::Move &best) {
   for (Follow direction : {Follow::None, Follow::Backward, Follow::Forward}) {
-    ++numChanges;
-    saved.clear();
-    change(op, factors);
+    trial.change(op, factors);
     follow(direction);
-    if (direction != Follow::None && saved.size() == 1) {
-      undo();
-      continue;
-    }
-    opsOfMove.clear();
-    for (const Saved &entry : saved)
-      opsOfMove.emplace_back(entry.op, savedAt[entry.op]);
-    std::sort(opsOfMove.begin(), opsOfMove.end());
-    double gain = 0;
-    for (auto [changed, place] : opsOfMove)
-      gain -= state.opSeconds(changed);
-    for (int t : changedTensors()) {
-      readTensor(t);
-      gain += secondsOfTree[t] - costOf(t);
-    }
-    undo();
-    for (auto [changed, place] : opsOfMove)
-      gain += secondsOfOp[changed];
-    if (!(gain > best.gain + leastGain))
-      continue;
-    best.gain = gain;
-    best.factors.clear();
-    for (auto [changed, place] : opsOfMove)
-      best.factors.emplace_back(changed, std::move(saved[place].factors));
+    if (direction == Follow::None || trial.changes().size() > 1)
+      trial.weigh(best);
+    else
+      trial.undo();
   }
-  saved.clear();
 }
 
 /// Tries what each end of each resharding of the tensor could do about it: have
-/// the other's layout, or not split over the axes that move at all. Makes the
-/// best change, if one saves anything. With R reshardings and U uses these are
-/// at most 2 (R + U) changes, each in three ways.
+/// the other's layout, or not split over the axes that move at all; and of a
+/// sum, that nobody has it reduced. Makes the best change, if one saves
+/// anything. With R reshardings and U uses these are at most 2 (R + U) changes,
+/// each in three ways, and one.
 bool Refiner::improve(int tensor) {
-  Move best;
-  ++numTries;
-  reads.clear();
-  readTensor(tensor);
+  Trial::Move best;
+  trial.beginReading();
+  trial.readTensor(tensor);
   const Tree tree = buildTree(state, tensor);
   const Use producer = state.producers[tensor];
   const std::vector<Split> &reasons = state.dims[tensor];
@@ -416,26 +363,19 @@ bool Refiner::improve(int tensor) {
         consider(use.op, *factors, best);
     }
   }
-  if (best.factors.empty()) {
-    tries[tensor] = {numMoves, reads};
+  if (const LayoutEntry &given = table[tree.produced];
+      producer.op >= 0 && given.partial != LayoutTable::noAxes &&
+      given.value.partialKind == ReduceKind::Sum) {
+    passOn(tensor, given.partial);
+    if (!trial.changes().empty())
+      trial.weigh(best);
+  }
+  if (best.changes.empty()) {
+    tries[tensor] = {trial.numMoves, trial.getRead()};
     return false;
   }
-  commit(best);
+  trial.make(best);
   return true;
-}
-
-void Refiner::commit(const Move &move) {
-  ++numMoves;
-  for (const auto &[op, factors] : move.factors) {
-    change(op, factors);
-    changedAt[op] = numMoves;
-    secondsOfOp[op] = state.opSeconds(op);
-  }
-  for (int t : changedTensors())
-    secondsOfTree[t] = costOf(t);
-  for (const Saved &entry : saved)
-    savedAt[entry.op] = -1;
-  saved.clear();
 }
 
 } // namespace
@@ -443,7 +383,7 @@ void Refiner::commit(const Move &move) {
 int64_t refine(State &state) {
   Refiner refiner(state);
   refiner.run();
-  return refiner.numChanges;
+  return refiner.numTried();
 }
 
 } // namespace ax::sharding::detail

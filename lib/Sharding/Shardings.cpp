@@ -74,7 +74,7 @@ Shardings shardingsOf(State &state) {
 
 std::optional<std::pair<int, std::string>>
 restore(State &state, const Pins &pins, const Shardings &shardings) {
-  for (PinLevel level : {PinLevel::User, PinLevel::Recipe})
+  for (PinLevel level : pinLevels)
     state.applyTensorPins(pins, level);
   state.warnings.clear();
   std::vector<LayoutId> layouts;

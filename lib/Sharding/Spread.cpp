@@ -9,9 +9,9 @@
 // are a multiple of its own and no more than the mesh has places, and a round
 // that changes nothing is the last of its stage. What was taken too early would
 // stay, so stages go from what is most certain to what is least: splits that
-// users asked for before all others, and within these ops that only pass splits
-// on before those that sum over one, and these before those that make
-// dimensions of their own.
+// users asked for before all others, those that are asked for weakly behind all
+// others, and within these ops that only pass splits on before those that sum
+// over one, and these before those that make dimensions of their own.
 //
 // Whoever would be told what it was told before, and took nothing then, is not
 // visited: a round visits neighbours of what the one before changed, and a new
@@ -89,26 +89,26 @@ public:
   /// Each time that something is placed, what follows from it spreads before
   /// the next is. It ends, as each pin is placed once.
   void run() {
-    runStages();
-    while (placeUntold())
-      runStages();
+    do {
+      runStages(PinLevel::User);
+      runStages(PinLevel::Recipe);
+    } while (placeUntold());
+    runStages(PinLevel::Weak);
   }
 
 private:
-  void runStages() {
-    for (PinLevel level : {PinLevel::User, PinLevel::Recipe}) {
-      // What nobody has cannot be offered.
-      if (level == PinLevel::User && !state.hasUserPins)
-        continue;
-      if (level != pendingLevel) {
-        pendingLevel = level;
-        opIsPending.assign(graph.ops.size(), true);
-        tensorIsPending.assign(graph.tensors.size(), true);
-      }
-      for (OpClass upTo :
-           {OpClass::Elementwise, OpClass::Reduction, OpClass::Broadcast})
-        toFixedPoint(level, upTo);
+  void runStages(PinLevel level) {
+    // What nobody has cannot be offered.
+    if (level != PinLevel::Recipe && !state.hasPins[static_cast<size_t>(level)])
+      return;
+    if (level != pendingLevel) {
+      pendingLevel = level;
+      opIsPending.assign(graph.ops.size(), true);
+      tensorIsPending.assign(graph.tensors.size(), true);
     }
+    for (OpClass upTo :
+         {OpClass::Elementwise, OpClass::Reduction, OpClass::Broadcast})
+      toFixedPoint(level, upTo);
   }
   bool placeUntold();
   void toFixedPoint(PinLevel least, OpClass upTo);

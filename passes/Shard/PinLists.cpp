@@ -110,8 +110,8 @@ size_t PinWriter::add(ArrayRef<TensorPin> pins) {
   lists[owner].push_back(
       PinAttr::get(context, result ? result.getResultNumber() : 0,
                    LayoutAttr::get(context, layout, mesh), dims,
-                   first.level == PinLevel::User, first.open, !first.spreads,
-                   text(first.cause)));
+                   first.level == PinLevel::User, first.level == PinLevel::Weak,
+                   first.open, !first.spreads, text(first.cause)));
   return dims.size();
 }
 
@@ -143,8 +143,8 @@ void ax::addPins(const ShardGraph &graph, const Pins &pins, const Mesh &mesh,
 // Reading
 //===----------------------------------------------------------------------===//
 
-static PinLevel levelOf(bool user) {
-  return user ? PinLevel::User : PinLevel::Recipe;
+static PinLevel levelOf(bool user, bool weak = false) {
+  return user ? PinLevel::User : weak ? PinLevel::Weak : PinLevel::Recipe;
 }
 
 int ax::factorOf(FactorPinAttr pin, const Rule &rule) {
@@ -167,8 +167,9 @@ static void read(PinAttr pin, int tensor, ArrayRef<int64_t> shape,
   Layout layout = pin.getLayout().resolve(shape, mesh);
   for (int64_t dim : pin.getDims())
     pins.tensors.push_back({tensor, static_cast<int>(dim), layout.dims[dim],
-                            levelOf(pin.getUser()), pin.getBecause().str(),
-                            pin.getOpen(), !pin.getHereOnly()});
+                            levelOf(pin.getUser(), pin.getWeak()),
+                            pin.getBecause().str(), pin.getOpen(),
+                            !pin.getHereOnly()});
 }
 
 Pins ax::readPins(const ShardGraph &graph, const Mesh &mesh) {

@@ -84,10 +84,10 @@ private:
     recipe.pins.factors.push_back(std::move(pin));
   }
   void pinTensor(int tensor, int dim, const SubAxes &axes, std::string cause,
-                 bool open = false) {
+                 bool open = false, PinLevel level = PinLevel::Recipe) {
     int64_t size = graph.graph.tensors[tensor].shape[dim];
     recipe.pins.tensors.push_back({tensor, dim, DimLayout::split(size, axes),
-                                   PinLevel::Recipe, std::move(cause), open});
+                                   level, std::move(cause), open});
   }
   /// Notes what the factor that was pinned last is called.
   void ask(const SubAxes &axes, const Twine &what) {
@@ -392,7 +392,8 @@ void RecipeMaker::pinDepth(const WeightOp &weight, const SubAxes &kAxes,
   }
 }
 
-/// What lies between tensor-parallel pairs is split along the sequence.
+/// What lies between tensor-parallel pairs is split along the sequence: what
+/// these leave, as their own splits spread first.
 void RecipeMaker::pinSequence() {
   SubAxes col = axes({meshAxis::col});
   if (col.empty() || mesh.axisSize(meshAxis::row) > 1)
@@ -406,7 +407,8 @@ void RecipeMaker::pinSequence() {
           roles.role(tensor, dim) == Role::Row)
         residual.insert(roles.segment(tensor, dim));
   for (size_t i = 0; i < graph.ops.size(); ++i) {
-    if (!isa<BinaryOp, LayerNormOp, RMSNormOp>(graph.ops[i]))
+    if (!isa<BinaryOp, LayerNormOp, RMSNormOp>(graph.ops[i]) ||
+        markedAction(graph.ops[i]) == Action::Update)
       continue;
     int tensor = graph.graph.ops[i].results[0];
     const GraphTensor &value = graph.graph.tensors[tensor];
@@ -421,7 +423,8 @@ void RecipeMaker::pinSequence() {
       dim = last - 1;
     int64_t sequence = value.shape[dim];
     if (sequence > 1 && splitsWell(sequence, col)) {
-      pinTensor(tensor, dim, col, "--sequence-parallel");
+      pinTensor(tensor, dim, col, "--sequence-parallel", /*open=*/false,
+                PinLevel::Weak);
       pinned = true;
     } else if (uneven.empty()) {
       uneven = "the sequence of " + std::to_string(sequence) +

@@ -73,13 +73,14 @@ def Ax_PinAttr : Ax_Attr<"Pin", "pin"> {
 
     Whoever uses the tensor finds the dimensions so, if need be after a
     resharding; nothing is said of `?`. Of a state: how it is stored. `user`: it
-    comes before what a recipe says; of two equal ones the last holds. `open`:
+    comes before what a recipe says, `weak`: behind it, and operations learn of it
+    when all other pins have spread; of two equal ones the last holds. `open`:
     propagation may split further. `here_only`: operations beside it do not learn
     of it.
   }];
   let parameters = (ins "unsigned":$result, "::ax::LayoutAttr":$layout,
                         ArrayRefParameter<"int64_t">:$dims, "bool":$user,
-                        "bool":$open, "bool":$hereOnly,
+                        "bool":$weak, "bool":$open, "bool":$hereOnly,
                         "::mlir::StringAttr":$because);
   let hasCustomAssemblyFormat = 1;
 }

@@ -57,7 +57,9 @@ struct Graph {
   std::vector<GraphOp> ops;
 };
 
-enum class PinLevel { Recipe, User };
+/// The stronger one comes last. What is asked weakly spreads only where nothing
+/// else does.
+enum class PinLevel { Weak, Recipe, User };
 
 /// Splits a factor exactly so (an unsplit one: never splits it). With `open`,
 /// propagation may split it further. With `anyPlace`, only the axes count: they

@@ -358,8 +358,10 @@ void GraphBuilder::pinDim(int tensor, int dim, SubAxes axes, bool open,
        PinLevel::Recipe, "recipe", open, spreads});
 }
 
-Propagation GraphBuilder::run(const Mesh &mesh, int latencyMicros) const {
+Propagation GraphBuilder::run(const Mesh &mesh, int latencyMicros,
+                              double bytesPerSecond) const {
   PropagateOptions options;
+  options.bytesPerSecond = bytesPerSecond;
   options.cost = ringCost(latencyMicros * 1e-6, 5e9);
   Propagation result = propagate(graph, mesh, pins, options);
   // What every result must satisfy, whatever was asked.

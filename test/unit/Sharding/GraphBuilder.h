@@ -70,7 +70,9 @@ public:
   void pinDim(int tensor, int dim, SubAxes axes, bool open = true,
               bool spreads = true);
 
-  Propagation run(const Mesh &mesh, int latencyMicros = 1) const;
+  /// `bytesPerSecond`: of element-wise work.
+  Propagation run(const Mesh &mesh, int latencyMicros = 1,
+                  double bytesPerSecond = 1e10) const;
 
 private:
   int addOp(GraphOp op, std::vector<int64_t> shape);

@@ -64,6 +64,34 @@ TEST_F(PropagatePinsTest, PinsThatCannotBeFollowedWarn) {
   EXPECT_NE(result.warnings[1].find("cannot be split"), std::string::npos);
 }
 
+/// A fused gate and up between norms that are split along the sequence, and
+/// what the backward pass multiplies: had the sequence come in there before the
+/// weights' features have their place, both weights would be split otherwise
+/// than what is between them.
+TEST_F(PropagatePinsTest, WhatIsAskedWeaklyTakesWhatOthersLeave) {
+  GraphBuilder b;
+  int x = b.norm("norm", b.input("x", {8, 64}));
+  int both = b.linear("gate_up", x, 512);
+  int gate = b.sliceLast("gate", both, 2);
+  int h = b.mul("h", b.unary("act", gate), b.sliceLast("up", both, 2));
+  int down = b.state("down.weight", {256, 64});
+  int y = b.unary("out", b.linear("down", h, 64, down));
+  int dh = b.linear("down.dx", y, 256, down, /*transposed=*/true);
+  b.output(b.mul("gate.grad", dh, gate));
+  b.output(y);
+  b.pinFactor("gate_up", "n", col);
+  b.pinFactor("down", "k", col);
+  for (int tensor : {x, y}) {
+    b.pinDim(tensor, 0, col, /*open=*/false);
+    b.pins.tensors.back().level = PinLevel::Weak;
+  }
+  Propagation result = b.run(tp);
+  EXPECT_EQ(countCollectives(result, tp),
+            "all_gather{col} x 2, reduce_scatter{col} x 1");
+  EXPECT_EQ(layoutText(result, both, tp), "[{}, 2 * 256{col}]");
+  EXPECT_EQ(layoutText(result, y, tp), "[{col}, {}]");
+}
+
 /// Also where one of them uses an axis that the pin before had elsewhere: where
 /// weights are stored is said after the recipe.
 TEST_F(PropagatePinsTest, TheLastOfEqualPinsHolds) {

@@ -85,6 +85,51 @@ TEST(PropagateTrain, WhatScaleAndBiasWantTooIsReducedOnce) {
   EXPECT_EQ(countCollectives(result, mesh), "all_reduce{col} x 1");
 }
 
+/// What a token's experts give, weighted and summed, and the gradient of the
+/// weights: neither needs the sum over col of all experts' features, though the
+/// tokens behind them are split. Where memory is slow, that would not pay.
+TEST(PropagateTrain, SumsOfExpertsAreReducedWhereTheyAreSmall) {
+  const int64_t experts = 32;
+  Mesh mesh({{"col", 2}});
+  SubAxes col = {mesh.whole("col")};
+  GraphBuilder b;
+  int h = b.input("h", {rows, experts, hidden});
+  int given = b.linear("down", h, width);
+  b.pinFactor("down", "k", col);
+  int weights = b.unary("routing", b.input("logits", {rows, experts, 1}));
+  int y = b.reduceSum("sum", b.mul("weighted", given, weights), 1);
+  b.pinDim(y, 0, col);
+  int dy = b.unary("dy", y);
+  int spread = b.reshape("dy1", dy, {{rows}, {width}}, {{rows}, {}, {width}});
+  b.output(
+      b.unary("routing.grad",
+              b.reduceSum("dweights", b.mul("product", given, spread), 2)));
+  Propagation result = b.run(mesh, 1, 1e12);
+  EXPECT_EQ(sumPayload(result, b.graph, StepKind::ReduceScatter),
+            4 * rows * (width + experts));
+  EXPECT_EQ(countCollectives(result, mesh),
+            "all_gather{col} x 1, reduce_scatter{col} x 2");
+}
+
+/// The gradients that several Linears give to what they share, which is split
+/// along its rows.
+TEST(PropagateTrain, SumsAreAddedBeforeTheyAreScattered) {
+  Mesh mesh({{"col", 2}});
+  SubAxes col = {mesh.whole("col")};
+  GraphBuilder b;
+  int sum = -1;
+  for (std::string name : {"q", "k", "v"}) {
+    int dx = b.linear(name, b.input("d" + name, {rows, hidden}), width);
+    b.pinFactor(name, "k", col);
+    sum = sum < 0 ? dx : b.add("+" + name, sum, dx);
+  }
+  int dx = b.unary("norm.grad", sum);
+  b.pinDim(dx, 0, col);
+  b.output(dx);
+  Propagation result = b.run(mesh);
+  EXPECT_EQ(countCollectives(result, mesh), "reduce_scatter{col} x 1");
+}
+
 TEST(PropagateTrain, ThreeDimensionalForwardAndBackward) {
   const int64_t D = 2, Z = 2, R = 2, C = 4;
   Mesh mesh({{"data", D}, {"depth", Z}, {"row", R}, {"col", C}});
