@@ -111,19 +111,6 @@ private:
     }
   }
 
-  /// True when the op makes a sum of its own, of `kind`: its result can be
-  /// partial in one way only, so sums of another kind are reduced before it.
-  bool reducesItself(int op, ReduceKind &kind) const {
-    const Rule &rule = graph.ops[op].rule;
-    for (size_t f = 0; f < rule.factors.size(); ++f)
-      if (rule.factors[f].kind == FactorKind::Reduction &&
-          table.isSplit(state.factors[op][f].dim)) {
-        kind = rule.factors[f].reduce;
-        return true;
-      }
-    return false;
-  }
-
   int64_t bytesOf(const Use &use, bool isResult) const {
     const GraphOp &op = graph.ops[use.op];
     int tensor = isResult ? op.results[use.operand] : op.operands[use.operand];
@@ -169,9 +156,8 @@ private:
       return partial[graphOp.operands[operand]];
     };
     auto fits = [&](const Partial &sum) {
-      ReduceKind own = sum.kind;
       return !sum.isNone() && !state.splitsOver(op, sum.axes) &&
-             (!reducesItself(op, own) || own == sum.kind);
+             state.ownReduction(op).value_or(sum.kind) == sum.kind;
     };
     for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
       const std::vector<int> &set = graphOp.rule.linear[s];
@@ -310,9 +296,8 @@ private:
   template <typename AxesOf>
   std::optional<Join> findJoin(int op, AxesOf axesOf) const {
     const GraphOp &graphOp = graph.ops[op];
-    ReduceKind kind;
     if (state.passing[op].axes != LayoutTable::noAxes ||
-        reducesItself(op, kind) || graphOp.results.size() != 1)
+        state.ownReduction(op) || graphOp.results.size() != 1)
       return std::nullopt;
     for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
       const std::vector<int> &set = graphOp.rule.linear[s];

@@ -255,6 +255,15 @@ bool State::splitsOver(int op, AxesId axes) {
   return false;
 }
 
+std::optional<ReduceKind> State::ownReduction(int op) const {
+  const Rule &rule = graph.ops[op].rule;
+  for (size_t f = 0; f < rule.factors.size(); ++f)
+    if (rule.factors[f].kind == FactorKind::Reduction &&
+        table.isSplit(factors[op][f].dim))
+      return rule.factors[f].reduce;
+  return std::nullopt;
+}
+
 /// What operands the op wants and what results it gives is the same for all ops
 /// of one rule that have these factors and pass these sums: a look-up.
 void State::updateLayouts(int op) {

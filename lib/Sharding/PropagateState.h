@@ -96,6 +96,9 @@ public:
   AxesId axesOfOthers(int op, int factor);
   /// True when a factor of the op is split over any of `axes`.
   bool splitsOver(int op, AxesId axes);
+  /// What the op makes of its own split sums, if there are any: its result can
+  /// be partial in one way only, so sums of another kind are reduced before it.
+  std::optional<ReduceKind> ownReduction(int op) const;
   /// Sets `layouts` from factors and passing.
   void updateLayouts(int op);
   LayoutId wanted(const Use &use) const {

@@ -252,10 +252,15 @@ bool Refiner::leaves(int op) const {
 /// of a linear set are added on the first rank alone.
 std::optional<Passing> Refiner::passingOf(int op, AxesId axes) const {
   const GraphOp &graphOp = graph.ops[op];
+  if (state.ownReduction(op).value_or(ReduceKind::Sum) != ReduceKind::Sum)
+    return std::nullopt;
   auto bring = [&](int operand) {
     const Use &producer = state.producers[graphOp.operands[operand]];
-    return producer.op < 0 ? LayoutTable::noAxes
-                           : table[state.given(producer)].partial;
+    if (producer.op < 0)
+      return LayoutTable::noAxes;
+    const LayoutEntry &given = table[state.given(producer)];
+    return given.value.partialKind == ReduceKind::Sum ? given.partial
+                                                      : LayoutTable::noAxes;
   };
   for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
     const std::vector<int> &set = graphOp.rule.linear[s];
