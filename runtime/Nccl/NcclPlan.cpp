@@ -4,15 +4,17 @@
 #include "NcclPlan.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace ax::rt::nccl {
 
 namespace {
 
-/// Whether parts of dimension `dim` lie one behind another.
-bool isOutermost(const CollectiveSpec &spec, int32_t dim) {
-  return std::all_of(spec.shape.begin(), spec.shape.begin() + dim,
-                     [](int64_t size) { return size == 1; });
+/// At how many places of outer dimensions there are parts of dimension `dim`;
+/// at one they lie one behind another.
+int64_t numSlicesOf(const CollectiveSpec &spec, int32_t dim) {
+  return std::accumulate(spec.shape.begin(), spec.shape.begin() + dim,
+                         int64_t(1), std::multiplies<>());
 }
 
 /// Whether the source's end of the box is in one piece.
@@ -76,6 +78,19 @@ private:
     to.offset += box.destinationOffset;
     return {from, to, copyOf(box)};
   }
+  /// Where all members have as much of it, so that no part has padding: a call
+  /// for each slice, of `whole` bytes in all. False where copies are better.
+  bool addSlices(CallKind kind, int64_t numSlices, int64_t whole) {
+    if (numSlices != 1 && (whole == 0 || whole < numSlices * largeSlice))
+      return false;
+    bool gathers = kind == CallKind::AllGather;
+    int64_t slice = whole / numSlices, part = slice / members;
+    int64_t count = gathers ? part : part / byteSize(spec.dtype);
+    for (int64_t i = 0; i < numSlices; ++i)
+      addCall(kind, source(i * (gathers ? part : slice)),
+              destination(i * (gathers ? slice : part)), count);
+    return true;
+  }
   void clearDestination() {
     if (int64_t bytes = destinationBytes(spec))
       plan.clearings.push_back({destination(), bytes});
@@ -83,11 +98,11 @@ private:
 
   void reduceScatter() {
     int64_t bytes = destinationBytes(spec);
-    int64_t count = bytes / byteSize(spec.dtype);
-    if (isOutermost(spec, spec.scatterDim) &&
-        spec.shape[static_cast<size_t>(spec.scatterDim)] ==
-            members * spec.scatterPart)
-      return addCall(CallKind::ReduceScatter, source(), destination(), count);
+    if (spec.shape[static_cast<size_t>(spec.scatterDim)] ==
+            members * spec.scatterPart &&
+        addSlices(CallKind::ReduceScatter, numSlicesOf(spec, spec.scatterDim),
+                  members * bytes))
+      return;
     Place parts = allocate(members * bytes);
     int64_t covered = 0;
     for (int32_t member = 0; member < members; ++member)
@@ -101,17 +116,19 @@ private:
     // Zeros of all members are zero, whatever the reduction.
     if (covered < members * bytes)
       plan.clearings.push_back({parts, members * bytes});
-    addCall(CallKind::ReduceScatter, parts, destination(), count);
+    addCall(CallKind::ReduceScatter, parts, destination(),
+            bytes / byteSize(spec.dtype));
   }
 
   void allGather() {
     int64_t bytes = sourceBytes(spec), whole = destinationBytes(spec);
-    bool isBehind = isOutermost(spec, spec.gatherDim);
-    if (isBehind && whole == members * bytes)
-      return addCall(CallKind::AllGather, source(), destination(), bytes);
+    int64_t numSlices = numSlicesOf(spec, spec.gatherDim);
+    if (whole == members * bytes &&
+        addSlices(CallKind::AllGather, numSlices, whole))
+      return;
     Place parts = allocate(members * bytes);
     addCall(CallKind::AllGather, source(), parts, bytes);
-    if (isBehind) {
+    if (numSlices == 1) {
       // Only the last ones have padding, behind all else.
       StridedBox box(whole);
       box.finish();

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // NCCL knows tensors that lie in one piece, in parts of equal size, one behind
-// another. Parts along inner dimensions and parts with padding are copied to
-// such places before, or from there behind: they are in `scratch` meanwhile.
+// another. Parts along an inner dimension are such tensors, one for each place
+// in the outer ones: where these slices are large, each is a call of its own.
+// Others, and parts with padding, are copied to such places before, or from
+// there behind: they are in `scratch` meanwhile.
 //
 // Example: all-gather of 4x3 along dimension 1 by two members, of 5 columns in
 // all. Each gives its 12 elements to ncclAllGather, which puts them one behind
@@ -65,6 +67,11 @@ struct NcclPlan {
   std::vector<Copying> copiesBehind;
   int64_t scratchBytes = 0;
 };
+
+/// Bytes of a tensor at one place of its outer dimensions, as of which it gets
+/// a call. The next call begins some 5 us behind the one before; copies of as
+/// much there and back take as long on an H100.
+constexpr int64_t largeSlice = int64_t(8) << 20;
 
 /// Whether NCCL reduces elements of this type. Bools are bytes: any is their
 /// maximum, all their minimum.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NcclPlan.h"
 #include "NcclRanks.h"
 
 using namespace ax;
@@ -74,6 +75,46 @@ TEST(NcclCommunicatorTest, MessagesArriveInTheOrderOfSends) {
                     ->run(&values[tag], nullptr));
       }
     });
+}
+
+// Parts of an inner dimension that are calls of their own (NcclPlan.h) are
+// where copies would have brought them.
+TEST(NcclCommunicatorTest, LargeSlicesArriveInTheirPlaces) {
+  constexpr int64_t slices = 2, part = nccl::largeSlice / 4 / 2;
+  eager.run(2, std::chrono::seconds(60), [](Communicator &communicator) {
+    int32_t me = communicator.getRank();
+    auto group = makeGroup(communicator, {0, 1});
+    auto value = [](int64_t slice, int64_t at) {
+      return static_cast<float>((slice * 2 * part + at) % 65521);
+    };
+    std::vector<float> whole, mine;
+    for (int64_t slice = 0; slice < slices; ++slice)
+      for (int64_t at = 0; at < 2 * part; ++at) {
+        whole.push_back(value(slice, at));
+        if (at / part == me)
+          mine.push_back(whole.back());
+      }
+    CollectiveSpec spec;
+    spec.kind = CollectiveKind::AllGather;
+    spec.shape = {slices, part};
+    spec.gatherDim = 1;
+    spec.gatherSize = 2 * part;
+    std::vector<float> got(whole.size());
+    llvm::cantFail(
+        prepare(communicator, group, spec)->run(mine.data(), got.data()));
+    EXPECT_TRUE(got == whole);
+    spec = CollectiveSpec();
+    spec.kind = CollectiveKind::ReduceScatter;
+    spec.shape = {slices, 2 * part};
+    spec.scatterDim = 1;
+    spec.scatterPart = part;
+    got.resize(mine.size());
+    llvm::cantFail(
+        prepare(communicator, group, spec)->run(whole.data(), got.data()));
+    for (float &each : mine)
+      each *= 2;
+    EXPECT_TRUE(got == mine);
+  });
 }
 
 // In the steady state nothing is made, or allocated.

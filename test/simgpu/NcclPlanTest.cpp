@@ -69,6 +69,31 @@ TEST(NcclPlanTest, InnerPartsAreCopied) {
   EXPECT_EQ(plan.calls[0].from, (Place{Where::Scratch, 0}));
 }
 
+// ... but for those that are large: each is a call.
+TEST(NcclPlanTest, LargeSlicesAreNotCopied) {
+  constexpr int64_t rows = largeSlice / 16;
+  NcclPlan plan = planNccl(gather({3, rows / 2, 4}, 1, rows), 2, 1);
+  EXPECT_EQ(plan.scratchBytes, 0);
+  ASSERT_EQ(plan.calls.size(), 3u);
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(plan.calls[i].from, (Place{Where::Source, i * largeSlice / 2}));
+    EXPECT_EQ(plan.calls[i].to, (Place{Where::Destination, i * largeSlice}));
+    EXPECT_EQ(plan.calls[i].count, largeSlice / 2);
+  }
+  plan = planNccl(scatter({3, rows, 4}, 1, rows / 2), 2, 1);
+  EXPECT_EQ(plan.scratchBytes, 0);
+  ASSERT_EQ(plan.calls.size(), 3u);
+  EXPECT_EQ(plan.calls[2].from, (Place{Where::Source, 2 * largeSlice}));
+  EXPECT_EQ(plan.calls[2].to, (Place{Where::Destination, largeSlice}));
+  EXPECT_EQ(plan.calls[2].count, largeSlice / 8);
+  // Of padding NCCL knows nothing, and of less a copy is sooner done.
+  EXPECT_GT(planNccl(gather({3, rows / 2, 4}, 1, rows - 1), 2, 1).scratchBytes,
+            0);
+  EXPECT_GT(
+      planNccl(gather({3, rows / 2 - 2, 4}, 1, rows - 4), 2, 1).scratchBytes,
+      0);
+}
+
 // Of an all-to-all of rows to columns, what goes out lies strided, and what
 // comes in is in one piece.
 TEST(NcclPlanTest, MessagesAreCopiedWhereTheyLieStrided) {
