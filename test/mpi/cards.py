@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Processes that compute on cards, of the simulated GPU, and exchange through the
 host or by the simulated NCCL."""
+import functools
 import os
-import time
 
-from _jobs import (DIGITS, Running, compiled, oneMessage, ranksOf, same,
-                   sameLogs)
+from _flight import fallingOut, fallsOut
+from _jobs import DIGITS, compiled, oneMessage, ranksOf, same, sameLogs
 from _mpirun import BUILD, launch
 from cases import MODELS, Failed, run, scratch, tool
 
@@ -69,26 +69,6 @@ def refused():
             oneMessage(done, text)
 
 
-def killed():
-    """Who waits for one that is gone ends soon, and names it."""
-    with scratch() as folder:
-        plan = compiled(folder, "--tp=2")
-        log = f"{folder}/log"
-        job = Running(2, tool("axrun"), plan, "--data", DIGITS,
-                      "--steps=100000", "--log", log, "--timeout=30",
-                      AXRUN_COMM="nccl", **CUDA)
-        ranks = job.findRanks(2)
-        job.waitForText(log, '"step":2,')
-        begin = time.monotonic()
-        os.kill(ranks[1], 9)
-        job.end()
-        if "rank 1" not in job.output:
-            raise Failed(job.output)
-        if time.monotonic() - begin > 10:
-            raise Failed(f"ended after {time.monotonic() - begin} s")
-        job.noneLeft()
-
-
 def cases(every):
     for comm in "mpi", "nccl":
         for layout in ("--tp=2", "--dp=2 --zero=3",
@@ -97,4 +77,8 @@ def cases(every):
                 yield f"trains {layout} by {comm}", trains, layout, comm
         yield f"infers by {comm}", infers, comm
     yield "refused", refused
-    yield "killed", killed
+    for name, case in fallingOut().items():
+        yield (f"{name} by nccl",
+               functools.partial(fallsOut, *case,
+                                 moments=20 if every else 1, AXRUN_COMM="nccl",
+                                 **CUDA))
