@@ -79,6 +79,7 @@ COMMON = {
     "edited_plans": "is on its device in any case",
     "extend": "builds axopt again",
     "fuzz": "runs no tool",
+    "gpu_attention": "is on its device in any case",
     "gpu_composed": "is on its device in any case",
     "gpu_faults": "is on its device in any case",
     "gpu_graphs": "is on its device in any case",
