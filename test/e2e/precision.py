@@ -10,6 +10,7 @@ from onnx import helper
 from _gpt import gpt
 from _training import logged, small
 from cases import Failed, run, scratch, tool
+from train import LAYOUTS, PIPELINES
 
 
 def train(folder, steps, *flags):
@@ -126,7 +127,8 @@ def batchnorm():
 
 
 def cases(every):
-    layouts = "", "--dp=2", "--tp=2", "--dp=2 --zero=3"
+    layouts = LAYOUTS + PIPELINES if every else [
+        "", "--dp=2", "--tp=2", "--dp=2 --zero=3"]
     # Eight bits: 0.4 % a rounding, many of which cancel.
     yield "bf16", lambda: narrow("bf16", 0.02, layouts)
     yield "fp16", lambda: narrow("fp16", 3e-3,
