@@ -166,6 +166,14 @@ struct ComputeWhereReadPass
             making.own <= bytes / few);
   }
 
+  /// Whether each of many readers wants a part of its own: of what all steps of
+  /// an LSTM begin with. In memory a part is an address, and steps have a kernel
+  /// in common; worked out in each, it is a number in its code.
+  static bool isOfManyParts(Value value) {
+    constexpr int64_t fewParts = 4;
+    return llvm::count_if(value.getUsers(), llvm::IsaPred<SliceOp>) > fewParts;
+  }
+
   /// All kernels' readers but the first get one of their own.
   static void giveToReaders(Operation *op) {
     // A number or a few are made once, and every kernel finds them in a cache.
@@ -174,7 +182,8 @@ struct ComputeWhereReadPass
     // Slices of what is padded are parts that overlap, as windows do.
     bool isOfWindows = isa<PadOp>(op) &&
                        llvm::any_of(value.getUsers(), llvm::IsaPred<SliceOp>);
-    if (!isCheap(op) || bytesOf(value) < leastBytes || isOfWindows)
+    if (!isCheap(op) || bytesOf(value) < leastBytes || isOfWindows ||
+        isOfManyParts(value))
       return;
     Making making(op);
     making.collect(op);

@@ -79,6 +79,7 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
   passes.push_back(createWidenFactors({gpu, float8}));
   if (gpu) {
     passes.push_back(createJoinAccumulation());
+    passes.push_back(createSplitScans());
     passes.push_back(createSplitReductions());
     passes.push_back(createComputeWhereRead());
   }

@@ -287,8 +287,9 @@ bool isHeldUp(SoftmaxOp op) {
   int64_t dim = op.getDim();
   int64_t before = llvm::product_of(shape.take_front(dim));
   int64_t behind = llvm::product_of(shape.drop_front(dim + 1));
-  return before > 0 && behind > 1 && shape[dim] >= worthSplitting &&
-         !isMostOfCard(before * std::min(behind, largestBlock));
+  int64_t threads = std::min(behind, largestBlock);
+  return before > 0 && behind > 1 && !isMostOfCard(before * threads) &&
+         shape[dim] * behind >= worthSplitting * threads;
 }
 
 bool isToDecompose(Operation *op) {

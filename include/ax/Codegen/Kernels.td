@@ -15,6 +15,17 @@ def JoinAccumulation : Pass<"axl-join-accumulation"> {
   }];
 }
 
+def SplitScans : Pass<"axl-split-scans"> {
+  let summary = "Running sums of few long rows are done in parts";
+  let description = [{
+    For GPUs, where a thread does a row of `cumulative` alone: rows are seen as [parts,
+    rest], each part has a running sum of its own, and one of the parts' sums is added,
+    which is split likewise; narrow floats are f32 until the end. Shapes alone decide
+    how many parts there are; a size that has no suitable divisor is padded for sums,
+    and stays whole for others.
+  }];
+}
+
 def SplitReductions : Pass<"axl-split-reductions"> {
   let summary = "Large reductions to few elements are done in two steps";
   let description = [{

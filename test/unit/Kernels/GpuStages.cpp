@@ -89,6 +89,7 @@ void checkStage(const std::vector<std::string> &operands,
   PassManager manager(&testContext(), LocalStageOp::getOperationName());
   manager.addPass(createComposeTopK());
   manager.addPass(createComposePools());
+  manager.addPass(createSplitScans());
   manager.addPass(createSplitReductions());
   manager.addPass(createFuse({/*separately=*/false, /*gpu=*/true}));
   manager.addPass(createJoinKernels());

@@ -378,3 +378,22 @@ axl.stage @long(%a: tensor<256x128xbf16>, %b: tensor<256x128xf32>, %d: tensor<25
   %2 = ax.binary mul %0, %d : tensor<256x128xf32>, tensor<256x128xf32> -> tensor<256x128xf32>
   axl.yield %1, %2 : tensor<256x128xf32>, tensor<256x128xf32>
 }
+
+// Each of many steps wants a part of its own: in memory they have one kernel.
+// CHECK-LABEL: axl.stage @steps
+// CHECK-COUNT-1: ax.binary add
+// CHECK-NOT: ax.binary add
+axl.stage @steps(%x: tensor<6x64x64xf32>, %bias: tensor<64xf32>) {
+  %0 = ax.binary add %x, %bias : tensor<6x64x64xf32>, tensor<64xf32> -> tensor<6x64x64xf32>
+  %a = ax.slice %0 starts [0, 0, 0] steps [1, 1, 1] : tensor<6x64x64xf32> -> tensor<1x64x64xf32>
+  %b = ax.slice %0 starts [1, 0, 0] steps [1, 1, 1] : tensor<6x64x64xf32> -> tensor<1x64x64xf32>
+  %c = ax.slice %0 starts [2, 0, 0] steps [1, 1, 1] : tensor<6x64x64xf32> -> tensor<1x64x64xf32>
+  %d = ax.slice %0 starts [3, 0, 0] steps [1, 1, 1] : tensor<6x64x64xf32> -> tensor<1x64x64xf32>
+  %e = ax.slice %0 starts [4, 0, 0] steps [1, 1, 1] : tensor<6x64x64xf32> -> tensor<1x64x64xf32>
+  %f = ax.unary tanh %a : tensor<1x64x64xf32> -> tensor<1x64x64xf32>
+  %g = ax.unary tanh %b : tensor<1x64x64xf32> -> tensor<1x64x64xf32>
+  %h = ax.unary tanh %c : tensor<1x64x64xf32> -> tensor<1x64x64xf32>
+  %i = ax.unary tanh %d : tensor<1x64x64xf32> -> tensor<1x64x64xf32>
+  %j = ax.unary tanh %e : tensor<1x64x64xf32> -> tensor<1x64x64xf32>
+  axl.yield %f, %g, %h, %i, %j : tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x64x64xf32>
+}

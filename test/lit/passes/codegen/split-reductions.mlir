@@ -88,6 +88,16 @@ axl.stage @across(%x: tensor<32x1024x64xf32>) {
   axl.yield %0 : tensor<32x1024x64xf32>
 }
 
+// So would one of a few classes, of each pixel of an image, be eight blocks'.
+// CHECK-LABEL: axl.stage @pixels
+// CHECK: ax.reduce max %{{.*}} dims [1] keep_dims : tensor<8x21x65536xf32> -> tensor<8x1x65536xf32>
+// CHECK: ax.reduce sum %{{.*}} dims [1] keep_dims : tensor<8x21x65536xf32> -> tensor<8x1x65536xf32>
+// CHECK-NOT: ax.softmax
+axl.stage @pixels(%x: tensor<8x21x65536xf32>) {
+  %0 = ax.softmax %x dim 1 : tensor<8x21x65536xf32> -> tensor<8x21x65536xf32>
+  axl.yield %0 : tensor<8x21x65536xf32>
+}
+
 // Of many rows, or over few elements, softmax and norms are one kernel each.
 // CHECK-LABEL: axl.stage @rows
 // CHECK: ax.softmax
