@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from onnx import helper
 
+import nccl
 from _training import close, compiled, losses, small
 from cases import Failed, run, scratch, tool
 
@@ -28,8 +29,9 @@ TRAINING = {
     "--dp=2 --pp=2 --micro-batches=4 --zero=1 --schedule=gpipe": 4,
 }
 
-# In the order in which a rank makes them.
-STREAMS = ["compute", "upload", "download", "exchange", "send", "receive"]
+# In the order in which a rank makes them. NCCL's, one for each rank, one thread makes
+# before: of eight, that of rank 6 has a number that no stream of a rank has.
+STREAMS = ["compute", "upload", "download", "exchange", "send", "receive", "wire"]
 # Each wait of runtime/, as the stream that waits and the one that it waits for.
 # Of groups of two, an exchange has two waits for the other member in turns.
 WAITS = {
@@ -48,6 +50,17 @@ WAITS = {
     "what is received was sent": ("receive", "send"),
     "what was received has come": ("compute", "receive"),
 }
+# Those of NcclOperations.cpp, where eight ranks train by NCCL.
+NCCL_WAITS = {
+    "what NCCL exchanges is made": ("wire", "exchange"),
+    "what NCCL exchanged has come": ("exchange", "wire"),
+    "what NCCL sends is made": ("wire", "send"),
+    "what NCCL sent is gone": ("send", "wire"),
+    "what NCCL received has come": ("receive", "wire"),
+}
+# The sixth is missed where a stage has one slot for what it receives. Of two ranks,
+# the second one's wire has the number of uploads, which wait for no message.
+NCCL_ROOM = ("wire", "receive"), ("upload", "receive")
 # Those of a request that gives an output for each of four micro-batches: two for
 # a slot that was used before, and two at its end.
 OUTPUT_WAITS = {
@@ -252,6 +265,49 @@ def isNeededForOutputs(name):
             raise Failed(f"nothing changes without '{name}'")
 
 
+def trainedByNccl(folder, order, **settings):
+    plan = Path(f"{folder}/plan.mlir")
+    if not plan.exists():
+        nccl.plan(folder, "--pp=4", "--dp=2", "--micro-batches=4", "--zero=1")
+    return train(folder, plan, 5, order, "--comm=nccl", SIMGPU_CARDS="8",
+                 SIMGPU_PATIENCE="20000", **settings)[1]
+
+
+def isNeededByNccl(name):
+    with scratch() as folder:
+        if not isMissed(lambda *order, **dropped: trainedByNccl(
+                folder, *order, **dropped), NCCL_WAITS[name]):
+            raise Failed(f"nothing changes without '{name}'")
+
+
+def ncclHasRoom():
+    with scratch() as folder:
+        inputs = nccl.handedOn(folder)
+
+        def runOnce(order, **dropped):
+            done = run(tool("axrun"), f"{folder}/plan.mlir", "--inputs", inputs,
+                       "--output", f"{folder}/out.npz", "--comm=nccl",
+                       expect=range(256),
+                       env=nccl.CUDA | {"SIMGPU_ORDER": order} | dropped)
+            if done.returncode:
+                return None
+            with np.load(f"{folder}/out.npz") as out:
+                return out["y"].tobytes()
+        if not isMissed(runOnce, NCCL_ROOM[1]):
+            raise Failed("nothing changes where NCCL does not wait for room")
+
+
+def allOfNcclAreKnown():
+    with scratch() as folder:
+        trainedByNccl(folder, "eager", SIMGPU_COUNTS=f"{folder}/counts")
+        wire = str(1 + STREAMS.index("wire"))
+        found = {name for name in counted(f"{folder}/counts")
+                 if "<" in name and wire in name.split("<")}
+        known = {text(wait) for wait in [*NCCL_WAITS.values(), NCCL_ROOM[0]]}
+        if found != known:
+            raise Failed(f"waits {sorted(found)}, and known are {sorted(known)}")
+
+
 def allAreKnown():
     with scratch() as folder:
         plan = training(folder, list(TRAINING)[-1])
@@ -298,5 +354,9 @@ def cases(every):
     yield "no wait is missed that is none", noneIsMissed
     for name in WAITS:
         yield f"waits until {name}", isNeeded, name
+    yield "all waits of NCCL are known", allOfNcclAreKnown
+    yield "waits until NCCL has room", ncclHasRoom
+    for name in NCCL_WAITS:
+        yield f"waits until {name}", isNeededByNccl, name
     for name in OUTPUT_WAITS:
         yield f"waits until {name}", isNeededForOutputs, name

@@ -90,14 +90,19 @@ ax.plan @p version 1 {
 """
 
 
+def handedOn(folder):
+    """The plan, its input, whose path is returned, and what it is to give."""
+    Path(f"{folder}/plan.mlir").write_text(HANDED_ON)
+    x = np.arange(16, dtype=np.float32)
+    np.savez(f"{folder}/in.npz", x=x)
+    np.savez(f"{folder}/want.npz", y=-x)
+    return f"{folder}/in.npz"
+
+
 def inputsStay(order):
     """What is sent may be an input: the next one has its place only then."""
     with scratch() as folder:
-        Path(f"{folder}/plan.mlir").write_text(HANDED_ON)
-        x = np.arange(16, dtype=np.float32)
-        np.savez(f"{folder}/in.npz", x=x)
-        np.savez(f"{folder}/want.npz", y=-x)
-        axrun(f"{folder}/plan.mlir", "--inputs", f"{folder}/in.npz", "--expect",
+        axrun(f"{folder}/plan.mlir", "--inputs", handedOn(folder), "--expect",
               f"{folder}/want.npz", "--comm=nccl",
               env=CUDA | {"SIMGPU_ORDER": order})
 
