@@ -24,12 +24,25 @@ std::string RankExecutor::describeCommand(int32_t index) const {
     return text + ", preparing";
   if (index == RankProgress::handingOver)
     return text + ", exchanging outputs";
+  bool isBefore = index == RankProgress::starting;
+  if (isBefore)
+    index = findFirstStep();
   if (index < 0)
     return text;
   const Command &command = *steps[static_cast<size_t>(index)].command;
-  return text + ", '" + command.name + "' (" +
+  return text + (isBefore ? ", before '" : ", '") + command.name + "' (" +
          rt::describe(program, *stage, command) + ")" +
          (flight ? flight->describe(static_cast<size_t>(index)) : "");
+}
+
+int32_t RankExecutor::findFirstStep() const {
+  for (const Action &action : stage->schedule) {
+    auto list = static_cast<size_t>(action.list);
+    for (size_t i = firstStep[list]; i < firstStep[list + 1]; ++i)
+      if (steps[i].command->isFor(action.microBatch, /*isFirstTime=*/false))
+        return static_cast<int32_t>(i);
+  }
+  return RankProgress::idle;
 }
 
 std::string RankExecutor::describeShortly() const {

@@ -154,6 +154,9 @@ private:
   };
 
   std::string describeCommand(int32_t command) const;
+  /// What a step begins with, but for what is done in the first one alone; -1
+  /// where nothing is. For any thread.
+  int32_t findFirstStep() const;
 
   llvm::Error prepareAll();
   llvm::Error preparePorts();

@@ -67,11 +67,12 @@ public:
   int32_t getCommand() const { return static_cast<int32_t>(get() & mask); }
   /// Which command an error is of, as far as that can be known: errors come
   /// late, so it is the one that the device has come to; before it has come to
-  /// any in this run, the one that was put on its streams last. For the rank's
-  /// thread.
+  /// any in this run, the one that was put on its streams last. It has come to
+  /// none where a run could not begin. For the rank's thread.
   int32_t getFailed() const {
     int32_t reached = getCommand();
-    return reached == starting ? issued : reached;
+    bool hasNotBegun = reached == idle && issued == starting;
+    return reached == starting || hasNotBegun ? issued : reached;
   }
   /// What getCount gives when the command that was begun last has been come to.
   /// For the rank's thread.

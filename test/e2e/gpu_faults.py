@@ -29,9 +29,9 @@ NEEDED = ("cuInit cuDevicePrimaryCtxRetain cuMemAlloc cuModuleLoadDataEx "
 # They come before there are ranks.
 BEFORE = re.compile("device '?cuda")
 RANK = re.compile(r"rank \d")
-# What a step does: the message names the command, too.
-IN_STEP = "cuLaunchKernel cublasLtMatmul".split()
-COMMAND = re.compile(r"rank \d, stage '.*', '.*'")
+# What a rank did then: of a step, which command, or before which one.
+DOING = re.compile(r"rank \d, stage '[^']*', (preparing|exchanging outputs|"
+                   r"(before )?'[^']*' \()")
 
 
 def functions():
@@ -71,8 +71,8 @@ def isFaulty(done, name, number, expected, given):
         return f"{len(errors)} messages"
     if not (RANK.search(errors[0]) or BEFORE.search(errors[0])):
         return "no rank is named"
-    if name in IN_STEP and not COMMAND.search(errors[0]):
-        return "no command is named"
+    if RANK.search(errors[0]) and not DOING.search(errors[0]):
+        return "what the rank did is not named"
     return ""
 
 
