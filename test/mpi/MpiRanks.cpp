@@ -3,17 +3,21 @@
 //
 // Started by mpirun: each process runs all cases, as one rank of them. Ranks of
 // a case are the first processes; others wait for its end. Cases for more ranks
-// than there are processes are left out.
+// than there are processes are left out. With AXRUN_DEVICE=cuda all is on
+// memory of a card, of which MPI knows nothing.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CommunicatorSuite.h"
+#include "UploadedRanks.h"
 
+#include "ax/Runtime/AllBackends.h"
 #include "ax/Runtime/Backends.h"
 #include "ax/Runtime/Launcher.h"
 #include "ax/Runtime/MpiProcess.h"
 #include "ax/Support/Error.h"
 
+#include <cstdlib>
 #include <thread>
 
 using namespace ax;
@@ -37,10 +41,12 @@ public:
       CommunicatorOptions options;
       options.timeout = timeout;
       auto made = process->createCommunicator(numRanks, options);
-      if (made)
-        body(**made);
-      else
+      if (!made)
         ADD_FAILURE() << llvm::toString(made.takeError());
+      else if (device)
+        runOnDevice(**made, body);
+      else
+        body(**made);
     }
     // A case that ends early here has lost the others: they are not waited for.
     if (llvm::Error error = everybody->barrier(*group)) {
@@ -49,7 +55,20 @@ public:
     }
   }
 
+  void runOnDevice(Communicator &communicator,
+                   const std::function<void(Communicator &)> &body) {
+    DeviceCommunicator staged(
+        communicator, *device,
+        [](const CollectiveSpecs &, size_t) {
+          return std::shared_ptr<const Kernel>();
+        },
+        Rest::Staged);
+    body(staged);
+  }
+
   MpiProcess *process = nullptr;
+  /// Null where tensors are the host's.
+  std::unique_ptr<Device> device;
   std::unique_ptr<Communicator> everybody;
   std::shared_ptr<Group> group;
 };
@@ -132,7 +151,16 @@ int main(int argc, char **argv) {
       (*process)->getPlace().numProcesses, options));
   mpiBackend.group =
       makeGroup(*mpiBackend.everybody, allRanks(*mpiBackend.everybody));
+  if (const char *name = std::getenv("AXRUN_DEVICE")) {
+    DeviceKind kind = llvm::cantFail(allBackends().devices.find(name));
+    auto devices = kind.create({0}, DeviceOptions());
+    if (!devices)
+      return reportError("mpi-ranks", devices.takeError());
+    mpiBackend.device = std::move(devices->front());
+    mpiBackend.device->attachThread();
+  }
   int result = RUN_ALL_TESTS();
+  mpiBackend.device.reset();
   mpiBackend.everybody.reset();
   if (llvm::Error error = (*process)->finalize())
     return reportError("mpi-ranks", std::move(error));

@@ -5,10 +5,18 @@ from _mpirun import BUILD, RANKS, USAGE, launch
 from cases import Failed, Unsupported, run
 
 
-def suite(ranks):
-    done = launch(ranks, RANKS)
+def suite(ranks, *settings, flags=()):
+    done = launch(ranks, "env", *settings, RANKS, *flags)
     if done.stdout.count("[  PASSED  ]") != ranks or "FAILED" in done.stdout:
         raise Failed(done.stdout[-4000:])
+
+
+def onCards(ranks):
+    """On memory of a simulated card each, by way of the host's: all but the one
+    that takes the time, which is the card's."""
+    suite(ranks, "AXRUN_DEVICE=cuda", f"AXRUN_CUDA_PATH={BUILD}/test/simgpu",
+          "SIMGPU_ORDER=random:1",
+          flags=["--gtest_filter=-*GoesOnWhileTheProgramComputes*"])
 
 
 def givenUp():
@@ -36,6 +44,7 @@ def withoutLauncher():
 def cases(every):
     for ranks in (1, 2, 3, 4, 8):
         yield f"the suite on {ranks} processes", suite, ranks
+    yield "the suite on 2 processes with cards", onCards, 2
     yield "receives that are given up", givenUp
     yield ("a module that is not there", complains,
            "install Open MPI, build with it, or name the module in "

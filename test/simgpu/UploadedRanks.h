@@ -5,6 +5,7 @@
 
 #include "ax/Runtime/Communicator.h"
 #include "ax/Runtime/HostTransfer.h"
+#include "ax/Runtime/RankOperation.h"
 #include "ax/Support/Error.h"
 
 namespace ax::rt {
@@ -69,8 +70,13 @@ private:
   std::vector<Tensor> tensors;
 };
 
-/// What another one does on memory of a device, for the host's. What it leaves
-/// to the host, it does there.
+/// What becomes of operations that a communicator leaves to the host.
+enum class Rest {
+  OnHost, ///< it does them there
+  Staged, ///< they are between a download and an upload, as in runs
+};
+
+/// What another one does on memory of a device, for the host's.
 class DeviceCommunicator : public Communicator {
 public:
   /// Returns what reduces, as codegen gives it to collectives; null for what
@@ -79,8 +85,9 @@ public:
       const CollectiveSpecs &specs, size_t members);
 
   DeviceCommunicator(Communicator &inner, Device &device,
-                     FindReduction findReduction)
-      : inner(inner), device(device), findReduction(findReduction) {}
+                     FindReduction findReduction, Rest rest = Rest::OnHost)
+      : inner(inner), device(device), findReduction(findReduction), rest(rest) {
+  }
 
   int32_t getRank() const override { return inner.getRank(); }
   int32_t getSize() const override { return inner.getSize(); }
@@ -98,11 +105,15 @@ public:
     std::shared_ptr<const Kernel> reduction =
         findReduction(specs, static_cast<size_t>(group->getSize()));
     auto made = inner.prepareOnStream(specs, group, name, reduction.get());
-    if (made && !*made) {
+    auto onHost = [&] { return inner.prepare(specs, group, name); };
+    if (made && !*made && rest == Rest::OnHost) {
       ++numOnHost;
-      return inner.prepare(specs, group, name);
+      return onHost();
     }
-    auto adapted = adapt(std::move(made));
+    std::vector<RankOperation::Sizes> sizes;
+    for (const CollectiveSpec &spec : specs)
+      sizes.push_back({sourceBytes(spec), destinationBytes(spec)});
+    auto adapted = adapt(std::move(made), onHost, sizes);
     if (adapted)
       for (const CollectiveSpec &spec : specs)
         (*adapted)->addTensor(sourceBytes(spec), destinationBytes(spec));
@@ -111,7 +122,9 @@ public:
   llvm::Expected<std::unique_ptr<Operation>>
   prepareSend(int32_t peer, int64_t tag, int64_t bytes,
               const std::string &name) override {
-    auto made = adapt(inner.prepareSendOnStream(peer, tag, bytes, name));
+    auto made = adapt(inner.prepareSendOnStream(peer, tag, bytes, name),
+                      [&] { return inner.prepareSend(peer, tag, bytes, name); },
+                      {{bytes, 0}});
     if (made)
       (*made)->addTensor(bytes, 0);
     return made;
@@ -119,14 +132,17 @@ public:
   llvm::Expected<std::unique_ptr<Operation>>
   prepareReceive(int32_t peer, int64_t tag, int64_t bytes,
                  const std::string &name) override {
-    auto made = adapt(inner.prepareReceiveOnStream(peer, tag, bytes, name));
+    auto made =
+        adapt(inner.prepareReceiveOnStream(peer, tag, bytes, name),
+              [&] { return inner.prepareReceive(peer, tag, bytes, name); },
+              {{0, bytes}});
     if (made)
       (*made)->addTensor(0, bytes);
     return made;
   }
   llvm::Error barrier(Group &group) override { return inner.barrier(group); }
   llvm::Error getLateError() const override { return inner.getLateError(); }
-  /// How many collectives it left to the host.
+  /// How many operations it left to the host.
   int getNumOnHost() const { return numOnHost; }
   void abort(const std::string &reason) override { inner.abort(reason); }
   void stop(const std::string &reason) override { inner.stop(reason); }
@@ -134,11 +150,18 @@ public:
 
 private:
   llvm::Expected<std::unique_ptr<UploadedOperation>>
-  adapt(llvm::Expected<std::unique_ptr<StreamOperation>> operation) {
+  adapt(llvm::Expected<std::unique_ptr<StreamOperation>> operation,
+        llvm::function_ref<llvm::Expected<std::unique_ptr<Operation>>()> onHost,
+        llvm::ArrayRef<RankOperation::Sizes> sizes) {
+    if (operation && !*operation) {
+      if (rest == Rest::OnHost)
+        return makeError(ExitCode::Internal, "no message on a stream");
+      ++numOnHost;
+      operation =
+          RankOperation::inPlaceOf(std::move(operation), onHost, device, sizes);
+    }
     if (!operation)
       return operation.takeError();
-    if (!*operation)
-      return makeError(ExitCode::Internal, "no message on a stream");
     return std::make_unique<UploadedOperation>(inner, device,
                                                std::move(*operation));
   }
@@ -146,6 +169,7 @@ private:
   Communicator &inner;
   Device &device;
   FindReduction findReduction;
+  Rest rest;
   int numOnHost = 0;
 };
 
