@@ -49,6 +49,7 @@ SIMGPU_ENTRY CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
     if (bytes == 0)
       return sim().refuse(CUDA_ERROR_INVALID_VALUE, "no bytes are asked for");
     *address = context.memory.allocate(bytes);
+    sim().countMemory(context);
     return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   });
 }

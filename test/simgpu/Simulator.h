@@ -188,8 +188,14 @@ public:
   /// Counts a copy up for which the calling thread does not wait with what it
   /// computes: it has launched a kernel, and has waited for no stream since.
   void countUpload() { counts["uploadsAhead"] += ofThread().isComputing; }
+  /// The most of a card's memory that was in use.
+  void countMemory(const Context &context) {
+    uint64_t &most = counts["memoryOfCard" + std::to_string(context.card)];
+    most = std::max<uint64_t>(most, context.memory.getUsed());
+  }
   /// Writes to SIMGPU_COUNTS, a line each, how often functions were called, how
-  /// often something went up ahead, and how often streams waited for others.
+  /// often something went up ahead, and how often streams waited for others;
+  /// and the most that was used of each card's memory.
   void writeCounts();
 
   /// For calls of libraries, as simgpuEnter, simgpuRefuse and simgpuCapability.
