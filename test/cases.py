@@ -133,12 +133,23 @@ def isSanitized():
     return b"__asan_init" in code or b"__tsan_init" in code
 
 
+def needSimulatedGpu(command, environment):
+    """A build without cuda.h has none: what is to find one there is left out."""
+    name, own = "AXRUN_CUDA_PATH=", pathlib.Path(os.environ["AX_BIN"]).parent
+    asked = [word[len(name):] for word in command if word.startswith(name)]
+    asked += [own / "test/simgpu"] * ("--simulated" in command)
+    for folder in map(pathlib.Path, [environment.get(name[:-1], ""), *asked]):
+        if folder.match("test/simgpu") and not (folder / "libcuda.so.1").exists():
+            raise Unsupported("the build has no simulated GPU, as without cuda.h")
+
+
 def run(*command, expect=0, timeout=300, **options):
     """Runs a command, checks its exit code, gives its CompletedProcess.
 
     `expect` is the code, or a collection of allowed ones.
     """
     command = [str(word) for word in command]
+    needSimulatedGpu(command, options.get("env") or os.environ)
     shown = " ".join(command)
     try:
         done = subprocess.run(

@@ -4,7 +4,6 @@ one message that says where, or gives what it gives undisturbed."""
 import io
 import os
 import re
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -92,8 +91,8 @@ def endsClearly(order, flags):
             environment = CUDA | {
                 "SIMGPU_ORDER": order, "AXRUN_CUDA_ALGORITHMS": "1"} | (
                 {"SIMGPU_FAIL": failure} if failure else {})
-            done = subprocess.run(command, env=environment, capture_output=True,
-                                  text=True, timeout=120)
+            done = run(*command, env=environment, timeout=120,
+                       expect=range(-64, 256))
             given = output.read_bytes() if output.exists() else None
             output.unlink(missing_ok=True)
             return done, given
