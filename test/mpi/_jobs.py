@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from _mpirun import MODULE, mpirun, needMpi
-from cases import ROOT, TRAINING, Failed, run, tool
+from cases import ROOT, TRAINING, Failed, needSimulatedGpu, run, tool
 
 DIGITS = ROOT / "examples/digits/train.npz"
 LOSS = "--loss=cross_entropy(logits,labels)"
@@ -94,11 +94,12 @@ class Running:
 
     def __init__(self, ranks, *command, **environment):
         needMpi()
-        words = [*mpirun(), "-np", ranks, *command]
+        words = [str(word) for word in (*mpirun(), "-np", ranks, *command)]
+        environment = os.environ | {"AXRUN_MPI_MODULE": str(MODULE)} | environment
+        needSimulatedGpu(words, environment)
         self.process = subprocess.Popen(
-            [str(word) for word in words], stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True,
-            env=os.environ | {"AXRUN_MPI_MODULE": str(MODULE)} | environment)
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=environment)
         self.ranks = {}
 
     def findRanks(self, count, timeout=60):

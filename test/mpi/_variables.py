@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from cases import Failed
+from cases import Failed, needSimulatedGpu
 
 # Of launchers around the tests.
 LAUNCHERS = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "TORCHELASTIC_")
@@ -55,10 +55,12 @@ class Job:
         self.port = freePort()
         self.processes = {}
         for rank in range(ranks) if only is None else only:
+            words = [str(word) for word in (*wrap, *command)]
+            environment = clean() | launcher(rank, ranks, self.port) | change(rank)
+            needSimulatedGpu(words, environment)
             self.processes[rank] = subprocess.Popen(
-                [str(word) for word in (*wrap, *command)], text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                env=clean() | launcher(rank, ranks, self.port) | change(rank))
+                words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=environment)
 
     def wait(self, timeout=120):
         """Gives what each has said, and its exit code."""
