@@ -28,9 +28,9 @@ public:
     std::shared_ptr<CudaProducts> products;
     std::shared_ptr<CudaDnn> dnn;
   };
-  explicit CudaDevice(Shared shared)
+  CudaDevice(Shared shared, bool nondeterministic)
       : card(std::move(shared.card)), products(std::move(shared.products)),
-        dnn(std::move(shared.dnn)) {}
+        dnn(std::move(shared.dnn)), nondeterministic(nondeterministic) {}
 
   const char *getName() const override { return "cuda"; }
   // A thread is in the context of the card that it called last.
@@ -71,6 +71,7 @@ public:
   llvm::Expected<MemorySize> getMemorySize() const override {
     return card->getMemorySize();
   }
+  bool isNondeterministic() const override { return nondeterministic; }
   void setSpareMemory(int64_t bytes) override {
     products->setSpareMemory(bytes);
   }
@@ -112,6 +113,7 @@ private:
   SharedCard card;
   std::shared_ptr<CudaProducts> products;
   std::shared_ptr<CudaDnn> dnn;
+  bool nondeterministic;
 };
 
 llvm::Expected<std::vector<std::unique_ptr<Device>>>
@@ -128,7 +130,8 @@ createDevices(llvm::ArrayRef<int32_t> cards, const DeviceOptions &options) {
       shared.products = makeProducts(shared.card, options.tf32);
       shared.dnn = makeDnn(shared.card, options);
     }
-    devices.push_back(std::make_unique<CudaDevice>(shared));
+    devices.push_back(
+        std::make_unique<CudaDevice>(shared, options.nondeterministic));
   }
   return devices;
 }

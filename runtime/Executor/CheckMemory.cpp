@@ -39,7 +39,8 @@ static void add(DeviceRoom &space, const RankContext &rank, bool hasStates) {
         makePart(state.layout, state.dtype, program.mesh, rank.coordinates(0));
     return space.shared.insert({number, part.number}).second;
   };
-  MemoryNeeds needs = findNeeds(program, *rank.stage, isNew);
+  MemoryNeeds needs =
+      findNeeds(program, *rank.stage, isNew, rank.device.isNondeterministic());
   needs.ports *= numPortSlots;
   space.needs += needs;
 }

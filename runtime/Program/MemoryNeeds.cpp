@@ -45,22 +45,26 @@ std::string MemoryNeeds::toText() const {
 }
 
 /// What the gradient of attention of 16-bit floats keeps for a while on a GPU:
-/// that of the scores, and a number for each query; where it is not given
-/// attention's sums, these and what attention gives once more.
-static int64_t scratchOf(const AttentionGradientDesc &desc) {
+/// that of the scores, or sums of that of the queries where these have any
+/// order; and a number for each query; where it is not given attention's sums,
+/// these and what attention gives once more.
+static int64_t scratchOf(const AttentionGradientDesc &desc,
+                         bool nondeterministic) {
   const AttentionDesc &of = desc.forward;
   int64_t rows = of.q.sizes[0] * of.q.sizes[1] * of.q.sizes[2];
   if (byteSize(of.q.dtype) != sizeof(uint16_t))
     return 0;
   constexpr int64_t perQuery = sizeof(float);
+  int64_t sums = nondeterministic ? desc.dq.numElements() * perQuery
+                                  : rows * of.k.sizes[2] *
+                                        static_cast<int64_t>(sizeof(uint16_t));
   int64_t again = of.givesLogSums ? 0 : rows * perQuery + of.out.spanBytes();
-  return rows * (of.k.sizes[2] * static_cast<int64_t>(sizeof(uint16_t)) +
-                 perQuery) +
-         again;
+  return sums + rows * perQuery + again;
 }
 
 MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
-                      llvm::function_ref<bool(int32_t)> counts) {
+                      llvm::function_ref<bool(int32_t)> counts,
+                      bool nondeterministic) {
   MemoryNeeds needs;
   std::set<std::pair<Space, int32_t>> seen;
   for (const Buffer &buffer : stage.buffers) {
@@ -95,7 +99,8 @@ MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
     } else if (const auto *call = std::get_if<LibraryCommand>(&command->body)) {
       if (const auto *gradient =
               std::get_if<AttentionGradientDesc>(&call->desc))
-        needs.scratch = std::max(needs.scratch, scratchOf(*gradient));
+        needs.scratch =
+            std::max(needs.scratch, scratchOf(*gradient, nondeterministic));
     }
   return needs;
 }

@@ -4,9 +4,11 @@ predicted."""
 import json
 from pathlib import Path
 
+from onnx import TensorProto, helper, save
+
 from _gpt import gpt
 from cases import TRAINING, Failed, run, scratch, tool
-from gpu_plans import CUDA
+from gpu_plans import CUDA, RUN_FAILED
 
 TRANSFORMER, IMAGES = "transformer", "images"
 BATCH = 256
@@ -48,7 +50,59 @@ def isUsed(network, *flags, numCards=1, ranks=1):
             raise Failed(f"card {card}: {used} bytes, predicted {needed}")
 
 
+def attention(path, tokens):
+    """Of 32 heads of 64 of f16: queries, keys and values are inputs."""
+    def value(name):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT16,
+                                             [1, 32, tokens, 64])
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], is_causal=1)
+    graph = helper.make_graph([node], "model", [value(name) for name in "qkv"],
+                              [value("y")])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)],
+                           ir_version=11), path)
+
+
+def longAttention():
+    """Of 16384 tokens all scores would be 17 GB; its operands, twice, are 0.5 GB."""
+    with scratch() as folder:
+        attention(f"{folder}/model.onnx", 16384)
+        report = Path(f"{folder}/report.json")
+        run(tool("axopt"), f"{folder}/model.onnx", "--report", report, "--compile",
+            "--target=sm_90+cudnn", "-o", f"{folder}/plan.axc")
+        stage, = json.loads(report.read_text())["programs"][0]["stages"]
+    memory = stage["memory_bytes"]
+    if memory["peak"] > 0.6e9:
+        raise Failed(f"{memory}")
+
+
+def gradientOfAttention():
+    """What is predicted has the gradient of all scores. Where sums have any order, a
+    card is enough that has no room for it."""
+    batch, heads, tokens, width = 2, 8, 512, 64
+    scores = 2 * batch * heads * tokens * tokens
+    with scratch() as folder:
+        model, plan = f"{folder}/model.onnx", f"{folder}/plan.axc"
+        gpt(model, layers=1, width=width, heads=heads, vocabulary=64, batch=batch,
+            tokens=tokens)
+        report = Path(f"{folder}/report.json")
+        run(tool("axopt"), model, "--train", "--loss=mse(logits,target)",
+            "--precision=bf16", "--report", report, "--compile",
+            "--target=sm_90+cudnn+sim", "-o", plan)
+        stage, = json.loads(report.read_text())["programs"][0]["stages"]
+        # Sums of the gradient of queries, in f32, take its place.
+        room = stage["memory_bytes"]["peak"] - scores + 4 * batch * tokens * width
+        environment = CUDA | {"SIMGPU_MEMORY": str(room + (1 << 18))}
+        for flags, code in ([], RUN_FAILED), (["--nondeterministic"], 0):
+            done = run(tool("axrun"), plan, "--random-inputs=1", *flags,
+                       expect=range(256), env=environment)
+            if done.returncode != code or \
+                    ("of memory free, and the rank on it needs" in done.stderr) != bool(code):
+                raise Failed(f"{flags}: {done.returncode}, {done.stderr}")
+
+
 def cases(every):
+    yield "long attention", longAttention
+    yield "gradients of attention", gradientOfAttention
     yield "a transformer", isUsed, TRANSFORMER, "--optimizer=adamw(lr=1e-3)"
     yield "a transformer, bf16", isUsed, TRANSFORMER, "--precision=bf16"
     yield "images", isUsed, IMAGES

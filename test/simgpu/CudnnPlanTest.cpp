@@ -83,6 +83,26 @@ TEST_F(CudnnPlanTest, AnyOrder) {
   }
 }
 
+// All scores are 17 GB in the type of the factors. They are in memory for a
+// gradient that has the same bits in each run, and for nothing else.
+TEST_F(CudnnPlanTest, LongSequences) {
+  AttentionDesc desc =
+      makeAttentionDesc(DType::BF16, {1, 32, 32, 16384, 16384, 128},
+                        HeadLayout::Heads, /*causal=*/true);
+  ASSERT_EQ(findObstacle(desc), "");
+  // A number of f32 for each query.
+  constexpr int64_t some = 32 * 16384 * 4;
+  auto forwards = planAttention(h100, desc);
+  ASSERT_TRUE(bool(forwards)) << llvm::toString(forwards.takeError());
+  EXPECT_LE((*forwards)->getWorkspaceBytes(), some);
+  AttentionGradientDesc gradient = makeGradientDesc(desc);
+  auto inAnyOrder =
+      planAttentionGradient(h100, gradient, /*nondeterministic=*/true);
+  ASSERT_TRUE(bool(inAnyOrder)) << llvm::toString(inAnyOrder.takeError());
+  EXPECT_LE((*inAnyOrder)->getWorkspaceBytes(), some);
+  checkBackwards(gradient);
+}
+
 TEST_F(CudnnPlanTest, LargeHeadsInGroups) {
   checkBoth(makeAttentionDesc(DType::F16, {1, 8, 2, 300, 200, 128}),
             HeadLayout::Heads);

@@ -292,6 +292,8 @@ public:
   virtual llvm::Expected<std::unique_ptr<PinnedMemory>>
   allocatePinned(int64_t bytes) = 0;
   virtual llvm::Expected<MemorySize> getMemorySize() const = 0;
+  /// DeviceOptions::nondeterministic, of a device that does something by it.
+  virtual bool isNondeterministic() const { return false; }
   /// Tells how much of the free memory nobody is known to need, now or later:
   /// of that `prepare` may use some for a while; before it is told, none.
   virtual void setSpareMemory(int64_t bytes);

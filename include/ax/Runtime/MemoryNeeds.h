@@ -36,10 +36,12 @@ struct MemoryNeeds {
 inline constexpr int64_t numPortSlots = 2;
 
 /// Returns what a rank of the stage needs; of states those for whose numbers
-/// `counts` returns true, which is asked once for each.
+/// `counts` returns true, which is asked once for each. `nondeterministic`: as
+/// in DeviceOptions.
 MemoryNeeds findNeeds(
     const Program &program, const StageProgram &stage,
-    llvm::function_ref<bool(int32_t)> counts = [](int32_t) { return true; });
+    llvm::function_ref<bool(int32_t)> counts = [](int32_t) { return true; },
+    bool nondeterministic = false);
 
 } // namespace ax::rt
 
