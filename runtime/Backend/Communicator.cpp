@@ -6,10 +6,13 @@
 namespace ax::rt {
 
 Operation::~Operation() = default;
+StreamObserver::~StreamObserver() = default;
 StreamOperation::~StreamOperation() = default;
 CapturedOperations::~CapturedOperations() = default;
 Group::~Group() = default;
 Communicator::~Communicator() = default;
+
+bool StreamOperation::setObserver(StreamObserver &) { return false; }
 
 llvm::Error Communicator::announceGroups(llvm::ArrayRef<std::vector<int32_t>>) {
   return llvm::Error::success();

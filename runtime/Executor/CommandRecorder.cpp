@@ -16,50 +16,87 @@ llvm::Error CommandRecorder::create(std::unique_ptr<Event> &event) {
   return llvm::Error::success();
 }
 
-llvm::Error CommandRecorder::beginRun(Stream &stream) {
-  count = 0;
-  if (llvm::Error error = create(origin))
+llvm::Error CommandRecorder::setOrigin(Stream &stream) {
+  Run &run = runs[current];
+  if (llvm::Error error = create(run.origin))
     return error;
-  if (llvm::Error error = stream.record(*origin))
+  if (llvm::Error error = stream.record(*run.origin))
     return error;
-  if (llvm::Error error = origin->synchronize())
+  if (llvm::Error error = run.origin->synchronize())
     return error;
-  originTime = Clock::now();
+  run.originTime = Clock::now();
   return llvm::Error::success();
 }
 
-llvm::Error CommandRecorder::begin(Stream &stream, int32_t command,
-                                   int32_t microBatch) {
-  if (count == recorded.size())
-    recorded.emplace_back();
-  Recorded &next = recorded[count++];
+llvm::Error CommandRecorder::beginRun(Stream &stream) {
+  current = 1 - current;
+  runs[current].count = 0;
+  isInRun = true;
+  return setOrigin(stream);
+}
+
+llvm::Error CommandRecorder::begin(StreamKind kind, Stream &stream,
+                                   int32_t command, int32_t microBatch) {
+  Run &run = runs[current];
+  // Inputs may go up before there is any run.
+  if (!run.origin)
+    if (llvm::Error error = setOrigin(stream))
+      return error;
+  open[static_cast<size_t>(kind)] = run.count;
+  if (run.count == run.recorded.size())
+    run.recorded.emplace_back();
+  Recorded &next = run.recorded[run.count++];
   next.command = command;
   next.microBatch = microBatch;
+  next.kind = kind;
+  next.isAhead = !isInRun;
   if (llvm::Error error = create(next.begin))
     return error;
   return stream.record(*next.begin);
 }
 
-llvm::Error CommandRecorder::end(Stream &stream) {
-  Recorded &last = recorded[count - 1];
+llvm::Error CommandRecorder::end(StreamKind kind, Stream &stream) {
+  Recorded &last = runs[current].recorded[open[static_cast<size_t>(kind)]];
   if (llvm::Error error = create(last.end))
     return error;
   return stream.record(*last.end);
 }
 
-llvm::Error CommandRecorder::finishRun(RankTrace &trace) {
-  for (size_t i = 0; i < count; ++i) {
-    const Recorded &of = recorded[i];
-    llvm::Expected<std::chrono::nanoseconds> begin = of.begin->since(*origin);
+llvm::Error
+CommandRecorder::recordBeside(StreamKind kind, Stream &stream, int32_t command,
+                              int32_t microBatch,
+                              llvm::function_ref<llvm::Error()> put) {
+  if (!hasStreams())
+    return put();
+  if (llvm::Error error = begin(kind, stream, command, microBatch))
+    return error;
+  if (llvm::Error error = put())
+    return error;
+  return end(kind, stream);
+}
+
+llvm::Error CommandRecorder::add(const Run &run, bool ahead, RankTrace &trace) {
+  for (size_t i = 0; i < run.count; ++i) {
+    const Recorded &of = run.recorded[i];
+    if (of.isAhead != ahead)
+      continue;
+    llvm::Expected<std::chrono::nanoseconds> begin =
+        of.begin->since(*run.origin);
     if (!begin)
       return begin.takeError();
-    llvm::Expected<std::chrono::nanoseconds> end = of.end->since(*origin);
+    llvm::Expected<std::chrono::nanoseconds> end = of.end->since(*run.origin);
     if (!end)
       return end.takeError();
-    trace.events.push_back(
-        {of.command, of.microBatch, originTime + *begin, originTime + *end});
+    trace.events.push_back({of.command, of.microBatch, run.originTime + *begin,
+                            run.originTime + *end, of.kind});
   }
   return llvm::Error::success();
+}
+
+llvm::Error CommandRecorder::finishRun(RankTrace &trace) {
+  if (llvm::Error error = add(runs[1 - current], /*ahead=*/true, trace))
+    return error;
+  return add(runs[current], /*ahead=*/false, trace);
 }
 
 } // namespace ax::rt

@@ -4,6 +4,7 @@
 #include "Trace.h"
 #include "ax/Runtime/DeviceRates.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
@@ -36,6 +37,9 @@ private:
   std::vector<CommandTime> times;
   /// Where the commands of each stage begin among all.
   std::vector<size_t> first;
+  /// Which command began the collective that a command waits for, else the
+  /// command itself.
+  std::vector<size_t> begunBy;
   /// Who does a command together, where a group of ranks does; and how long
   /// each rank took.
   std::vector<const GroupSet *> groups;
@@ -53,6 +57,7 @@ void CommandTimes::addStage(int32_t number, int64_t ranks) {
     // The group, and the kind, of each request.
     std::vector<int32_t> groupOf;
     std::vector<std::string> kindOf;
+    std::vector<size_t> begun;
     for (const Command &command : list.commands) {
       CommandTime time;
       time.stage = number;
@@ -63,6 +68,7 @@ void CommandTimes::addStage(int32_t number, int64_t ranks) {
       time.bytes = command.bytes;
       time.ranks = ranks;
       const GroupSet *together = nullptr;
+      begunBy.push_back(times.size());
       if (const auto *library = std::get_if<LibraryCommand>(&command.body)) {
         time.flops = countFlops(library->desc);
         time.factors = rateType(library->desc);
@@ -72,7 +78,9 @@ void CommandTimes::addStage(int32_t number, int64_t ranks) {
         auto request = static_cast<size_t>(collective->request + 1);
         groupOf.resize(std::max(groupOf.size(), request));
         kindOf.resize(groupOf.size());
+        begun.resize(groupOf.size());
         if (request) {
+          begun[request - 1] = times.size();
           groupOf[request - 1] = collective->groupSet;
           kindOf[request - 1] = time.kind;
         }
@@ -80,6 +88,7 @@ void CommandTimes::addStage(int32_t number, int64_t ranks) {
         together = &stage.groups[static_cast<size_t>(
             groupOf[static_cast<size_t>(wait->request)])];
         time.kind = kindOf[static_cast<size_t>(wait->request)];
+        begunBy.back() = begun[static_cast<size_t>(wait->request)];
       }
       time.isExchange = together ||
                         std::holds_alternative<SendCommand>(command.body) ||
@@ -96,17 +105,33 @@ void CommandTimes::addStage(int32_t number, int64_t ranks) {
 void CommandTimes::add(const RankTrace &trace) {
   const StageProgram &stage = program.stages[static_cast<size_t>(trace.stage)];
   const std::vector<const Command *> commands = stage.allCommands();
+  bool isBeside = llvm::any_of(trace.events, [](const TraceEvent &event) {
+    return event.stream != StreamKind::Compute;
+  });
   for (const TraceEvent &event : trace.events) {
+    if (event.command == TraceEvent::ports)
+      continue;
     auto inStage = static_cast<size_t>(event.command);
     size_t number = first[static_cast<size_t>(trace.stage)] + inStage;
     CommandTime &time = times[number];
     Clock::duration took = event.end - event.begin;
-    ++time.executions;
+    if (event.stream == StreamKind::Compute) {
+      ++time.executions;
+      times[isBeside ? begunBy[number] : number].held += took;
+      if (isBeside && time.isExchange)
+        took = Clock::duration(0);
+    }
     time.total += took;
-    if (groups[number])
-      durations[number][static_cast<size_t>(trace.rank)].push_back(took);
-    else if (std::holds_alternative<RecvCommand>(commands[inStage]->body))
+    if (groups[number]) {
+      // One execution has an event of its beginning, and one of its end.
+      auto &ofRank = durations[number][static_cast<size_t>(trace.rank)];
+      if (event.stream == StreamKind::Compute)
+        ofRank.push_back(took);
+      else if (!ofRank.empty())
+        ofRank.back() += took;
+    } else if (std::holds_alternative<RecvCommand>(commands[inStage]->body)) {
       time.waiting += took;
+    }
   }
 }
 

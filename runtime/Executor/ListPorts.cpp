@@ -3,6 +3,7 @@
 
 #include "ListPorts.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace ax::rt {
@@ -77,7 +78,7 @@ llvm::Error ListPorts::stage(const Turn &turn, int32_t microBatch) {
       return error;
   fill(turn, microBatch);
   isStaged = true;
-  return putUp(turn);
+  return putUp(turn, microBatch);
 }
 
 int64_t ListPorts::partOf(const Turn &turn) const {
@@ -92,14 +93,23 @@ void ListPorts::fill(const Turn &turn, int32_t microBatch) {
                                      partOf(turn) * input.stride);
 }
 
-llvm::Error ListPorts::putUp(const Turn &turn) {
+llvm::Error ListPorts::putUp(const Turn &turn, int32_t microBatch) {
   size_t slot = slotOf(turn);
-  for (const Input &input : inputs)
-    if (llvm::Error error = streams.upload->upload(
-            *input.pinned, partOf(turn) * input.stride,
-            input.slots[slot]->getAddress(), input.port->getBytes()))
-      return error;
-  return streams.upload->record(*eventsOf(slot).arrived);
+  Stream &upload = *streams.upload;
+  auto put = [&]() -> llvm::Error {
+    for (const Input &input : inputs)
+      if (llvm::Error error = upload.upload(
+              *input.pinned, partOf(turn) * input.stride,
+              input.slots[slot]->getAddress(), input.port->getBytes()))
+        return error;
+    return llvm::Error::success();
+  };
+  if (llvm::Error error =
+          recorder ? recorder->recordBeside(StreamKind::Upload, upload,
+                                            TraceEvent::ports, microBatch, put)
+                   : put())
+    return error;
+  return upload.record(*eventsOf(slot).arrived);
 }
 
 llvm::Error ListPorts::bringUp(const Turn &turn, int32_t microBatch) {
@@ -117,7 +127,7 @@ llvm::Error ListPorts::bringUp(const Turn &turn, int32_t microBatch) {
     if (llvm::Error error = streams.upload->wait(
             used.isDone ? *used.captured.done : *captureBegun))
       return error;
-    if (llvm::Error error = putUp(turn))
+    if (llvm::Error error = putUp(turn, microBatch))
       return error;
   }
   return slots.empty() || inputs.empty()
@@ -170,32 +180,49 @@ llvm::Error ListPorts::close(const Turn &turn, int32_t microBatch) {
       if (llvm::Error error = streams.compute->recordAtLaunch(*freed))
         return error;
   }
+  if (mapping())
+    return handBack(slot, microBatch);
+  if (llvm::none_of(outputs, [&](const Output &output) {
+        return output.port->isOwn(microBatch);
+      }))
+    return llvm::Error::success();
   Stream &download = *streams.download;
-  bool isWaiting = false;
+  if (llvm::Error error = download.wait(*eventsOf(slot).done))
+    return error;
+  auto put = [&] { return bringDown(turn, microBatch); };
+  if (llvm::Error error =
+          recorder ? recorder->recordBeside(StreamKind::Download, download,
+                                            TraceEvent::ports, microBatch, put)
+                   : put())
+    return error;
+  slots[slot].isFetched = true;
+  return download.record(*eventsOf(slot).fetched);
+}
+
+llvm::Error ListPorts::handBack(size_t slot, int32_t microBatch) {
   for (const Output &output : outputs) {
     if (output.slots.empty() || !output.port->isOwn(microBatch))
       continue;
-    DeviceAddress address = output.slots[slot]->getAddress();
-    if (mapping()) {
-      if (llvm::Error error = streams.compute->synchronize())
-        return error;
-      output.port->unpack(microBatch, mapping()->toHost(address));
+    if (llvm::Error error = streams.compute->synchronize())
+      return error;
+    output.port->unpack(microBatch,
+                        mapping()->toHost(output.slots[slot]->getAddress()));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error ListPorts::bringDown(const Turn &turn, int32_t microBatch) {
+  for (const Output &output : outputs) {
+    if (!output.port->isOwn(microBatch))
       continue;
-    }
-    if (!std::exchange(isWaiting, true))
-      if (llvm::Error error = download.wait(*eventsOf(slot).done))
-        return error;
-    if (llvm::Error error = download.download(address, *output.pinned,
-                                              turn.place * output.stride,
-                                              output.port->getBytes()))
+    if (llvm::Error error = streams.download->download(
+            output.slots[slotOf(turn)]->getAddress(), *output.pinned,
+            turn.place * output.stride, output.port->getBytes()))
       return error;
     if (!isCapturing())
       arrivals.push_back({&output, microBatch, turn.place});
   }
-  if (!isWaiting)
-    return llvm::Error::success();
-  slots[slot].isFetched = true;
-  return download.record(*eventsOf(slot).fetched);
+  return llvm::Error::success();
 }
 
 llvm::Error ListPorts::awaitOutputs() {

@@ -26,6 +26,7 @@
 #ifndef AX_RUNTIME_LISTPORTS_H
 #define AX_RUNTIME_LISTPORTS_H
 
+#include "CommandRecorder.h"
 #include "RankContext.h"
 #include "RankPorts.h"
 #include "RankStreams.h"
@@ -45,10 +46,11 @@ public:
   static constexpr size_t numSlots = numPortSlots;
 
   /// Of a list that is done `perStep` times in a step. Streams are those of the
-  /// rank, and live longer.
+  /// rank, and live longer, as does who records what they do; null: nobody.
   ListPorts(const RankContext &context, const RankStreams &streams,
-            int32_t perStep)
-      : context(context), streams(streams), perStep(perStep) {}
+            int32_t perStep, CommandRecorder *recorder = nullptr)
+      : context(context), streams(streams), perStep(perStep),
+        recorder(recorder) {}
 
   /// Adds what the stage's buffer number `buffer` stands for.
   llvm::Error addInput(int32_t buffer, std::unique_ptr<BoundInput> port);
@@ -126,7 +128,10 @@ private:
   static llvm::Error createEvents(Device &device, SlotEvents &events);
   /// The part of pinned memory.
   int64_t partOf(const Turn &turn) const;
-  llvm::Error putUp(const Turn &turn);
+  llvm::Error putUp(const Turn &turn, int32_t microBatch);
+  llvm::Error bringDown(const Turn &turn, int32_t microBatch);
+  /// Where the slot is the host's own memory.
+  llvm::Error handBack(size_t slot, int32_t microBatch);
   /// `compute` waits for the inputs, which are on their way then.
   llvm::Error bringUp(const Turn &turn, int32_t microBatch);
   llvm::Error awaitSlot(size_t slot);
@@ -142,6 +147,7 @@ private:
   const RankContext &context;
   const RankStreams &streams;
   int32_t perStep;
+  CommandRecorder *recorder;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   /// None on the host's memory.

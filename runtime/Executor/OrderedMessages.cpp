@@ -35,12 +35,20 @@ void RankExecutor::orderMessages(const ExchangeOrder &order) {
 
 llvm::Error RankExecutor::startMessage(const Message &message) {
   Step &step = steps[message.step];
+  int32_t microBatch = stage->schedule[message.entry].microBatch;
   if (isSend(step))
-    return step.operation->start(streams.send.get(), step.addresses);
+    return putBeside(streams.send, step, microBatch, [&]() -> llvm::Error {
+      Stream &stream = streams.send.get();
+      if (llvm::Error error = step.operation->start(stream, step.addresses))
+        return error;
+      return step.operation->finish(stream);
+    });
   Incoming &in = incoming[step.target];
   size_t slot = turnOf(message.entry, numEnded).slotOf(in.slots.size());
-  return in.receives[slot]->start(
-      streams.receive.get(), {DeviceAddress(), in.slots[slot]->getAddress()});
+  return putBeside(streams.receive, step, microBatch, [&] {
+    return in.receives[slot]->start(
+        streams.receive.get(), {DeviceAddress(), in.slots[slot]->getAddress()});
+  });
 }
 
 llvm::Error RankExecutor::exchangeBefore(size_t entry) {
@@ -73,8 +81,6 @@ llvm::Error RankExecutor::exchange(const std::vector<Message> &messages) {
             beginStep(message.step, stage->schedule[message.entry].microBatch))
       return error;
     if (llvm::Error error = startMessage(message))
-      return error;
-    if (llvm::Error error = step.operation->finish(streams.send.get()))
       return error;
     // Only then others may have the place of what is sent.
     if (llvm::Error error = streams.send.leave(compute))

@@ -119,7 +119,8 @@ llvm::Error RankExecutor::preparePorts() {
     auto first = firstAction.find(static_cast<int32_t>(l));
     listPorts.emplace_back(
         context, streams,
-        first == firstAction.end() ? 0 : turns[first->second].perStep);
+        first == firstAction.end() ? 0 : turns[first->second].perStep,
+        recorder ? &*recorder : nullptr);
   }
   for (size_t b = 0; b < stage->buffers.size(); ++b) {
     const Buffer &buffer = stage->buffers[b];
@@ -260,6 +261,23 @@ llvm::Error RankExecutor::prepareKept() {
   return llvm::Error::success();
 }
 
+void RankExecutor::observe(Step &step, size_t index,
+                           StreamOperation &operation) {
+  if (!recorder || !recorder->hasStreams())
+    return;
+  const auto &body = step.command->body;
+  StreamKind kind = std::holds_alternative<SendCommand>(body) ? StreamKind::Send
+                    : std::holds_alternative<RecvCommand>(body)
+                        ? StreamKind::Receive
+                        : StreamKind::Exchange;
+  auto made = std::make_unique<OperationRecorder>(*recorder, kind,
+                                                  static_cast<int32_t>(index));
+  // Those of one step are alike, and each has its turn.
+  StreamObserver &observer = step.recorder ? *step.recorder : *made;
+  if (operation.setObserver(observer) && !step.recorder)
+    step.recorder = std::move(made);
+}
+
 /// Bytes of the operand that a library operation packs.
 static int64_t packedBytes(const Command &command) {
   const auto *library = std::get_if<LibraryCommand>(&command.body);
@@ -327,6 +345,7 @@ llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {
     if (!operation)
       return operation.takeError();
     step.operation = std::move(*operation);
+    observe(step, index, *step.operation);
   } else if (const auto *wait = std::get_if<WaitCommand>(&body)) {
     for (size_t i = firstStep[static_cast<size_t>(step.list)]; i < index; ++i)
       if (const auto *started =
@@ -339,9 +358,12 @@ llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {
     if (!operation)
       return operation.takeError();
     step.operation = std::move(*operation);
+    observe(step, index, *step.operation);
   } else if (const auto *recv = std::get_if<RecvCommand>(&body)) {
     while (incoming[step.target].transfer != recv->transfer)
       ++step.target;
+    for (const auto &receive : incoming[step.target].receives)
+      observe(step, index, *receive);
   }
   return llvm::Error::success();
 }

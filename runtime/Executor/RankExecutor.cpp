@@ -81,7 +81,13 @@ llvm::Error RankExecutor::start() {
 llvm::Error RankExecutor::startPlain() {
   if (llvm::Error error = progress.beginRun(*streams.compute))
     return error;
-  return runActions();
+  if (recorder)
+    if (llvm::Error error = recorder->beginRun(*streams.compute))
+      return error;
+  llvm::Error error = runActions();
+  if (recorder)
+    recorder->endRun();
+  return error;
 }
 
 llvm::Error RankExecutor::stageNext() {
@@ -140,9 +146,6 @@ void RankExecutor::settle(std::chrono::steady_clock::time_point until) {
 }
 
 llvm::Error RankExecutor::runActions() {
-  if (recorder)
-    if (llvm::Error error = recorder->beginRun(*streams.compute))
-      return error;
   if (llvm::Error error = exchangeBefore(0))
     return error;
   for (size_t i = 0; i < stage->schedule.size(); ++i) {
@@ -225,7 +228,8 @@ llvm::Error RankExecutor::beginStep(size_t number, int32_t microBatch) {
   auto command = static_cast<int32_t>(number);
   if (llvm::Error error = progress.begin(*streams.compute, command))
     return error;
-  return recorder ? recorder->begin(*streams.compute, command, microBatch)
+  return recorder ? recorder->begin(StreamKind::Compute, *streams.compute,
+                                    command, microBatch)
                   : llvm::Error::success();
 }
 
@@ -239,7 +243,22 @@ llvm::Error RankExecutor::endStep(size_t number) {
   if (isBlocking)
     if (llvm::Error error = streams.compute->synchronize())
       return error;
-  return recorder ? recorder->end(*streams.compute) : llvm::Error::success();
+  return recorder ? recorder->end(StreamKind::Compute, *streams.compute)
+                  : llvm::Error::success();
+}
+
+llvm::Error RankExecutor::putBeside(SideStream &side, Step &step,
+                                    int32_t microBatch,
+                                    llvm::function_ref<llvm::Error()> put) {
+  if (step.recorder) {
+    step.recorder->microBatch = microBatch;
+    return put();
+  }
+  return recorder
+             ? recorder->recordBeside(
+                   side.getKind(), side.get(),
+                   static_cast<int32_t>(&step - steps.data()), microBatch, put)
+             : put();
 }
 
 llvm::Error RankExecutor::keepFault(llvm::Error error, int32_t command,
@@ -302,11 +321,18 @@ llvm::Error RankExecutor::issue(Step &step, int32_t microBatch) {
   auto start = [&](SideStream &side) -> llvm::Error {
     if (llvm::Error error = side.enter(compute))
       return error;
-    return step.operation->start(side.get(), step.addresses);
+    return putBeside(side, step, microBatch, [&] {
+      return step.operation->start(side.get(), step.addresses);
+    });
   };
-  auto finish = [&](SideStream &side,
+  // `begun`: whose operation it is.
+  auto end = [&](SideStream &side, Step &begun, StreamOperation &operation) {
+    return putBeside(side, begun, microBatch,
+                     [&] { return operation.finish(side.get()); });
+  };
+  auto finish = [&](SideStream &side, Step &begun,
                     StreamOperation &operation) -> llvm::Error {
-    if (llvm::Error error = operation.finish(side.get()))
+    if (llvm::Error error = end(side, begun, operation))
       return error;
     return side.leave(compute);
   };
@@ -327,19 +353,21 @@ llvm::Error RankExecutor::issue(Step &step, int32_t microBatch) {
     llvm::Error error = start(streams.exchange);
     return error || collective->request >= 0
                ? std::move(error)
-               : finish(streams.exchange, *step.operation);
+               : finish(streams.exchange, step, *step.operation);
   }
-  if (std::holds_alternative<WaitCommand>(body))
-    return finish(streams.exchange, *steps[step.target].operation);
+  if (std::holds_alternative<WaitCommand>(body)) {
+    Step &begun = steps[step.target];
+    return finish(streams.exchange, begun, *begun.operation);
+  }
   if (std::holds_alternative<SendCommand>(body)) {
     if (llvm::Error error = start(streams.send))
       return error;
-    return step.operation->finish(streams.send.get());
+    return end(streams.send, step, *step.operation);
   }
   if (std::holds_alternative<FaultCommand>(body))
     return faults.bring(compute, step.addresses[0], step.target, microBatch);
   Incoming &in = incoming[step.target];
-  return finish(streams.receive, *in.receives[in.slot]);
+  return finish(streams.receive, step, *in.receives[in.slot]);
 }
 
 } // namespace ax::rt

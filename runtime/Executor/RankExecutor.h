@@ -143,6 +143,9 @@ private:
     /// In place of `op`, where the device lacks it.
     std::unique_ptr<HostOp> hostOp;
     std::unique_ptr<StreamOperation> operation;
+    /// Where commands are traced, and the operation has a stream of its own, or
+    /// those have that receive for the step.
+    std::unique_ptr<OperationRecorder> recorder;
     /// The step that started what is waited for; or, of what is received, its
     /// index in `incoming`; or the number among FaultCommands.
     size_t target = 0;
@@ -171,6 +174,8 @@ private:
   llvm::Error prepareSteps();
   llvm::Error prepareStep(Step &step, size_t index);
   llvm::Error prepareLibrary(Step &step, const LibraryCommand &command);
+  /// Has what the operation does recorded where it does it.
+  void observe(Step &step, size_t index, StreamOperation &operation);
   /// On the device, or where it lacks the operation on the host.
   llvm::Error prepareOp(Step &step, const LibraryDesc &desc,
                         const ConstantOperand &constant);
@@ -199,6 +204,10 @@ private:
   /// Around what puts a step on the streams.
   llvm::Error beginStep(size_t number, int32_t microBatch);
   llvm::Error endStep(size_t number);
+  /// Has `put` put something of the step on that stream, and records it there
+  /// where commands are traced.
+  llvm::Error putBeside(SideStream &side, Step &step, int32_t microBatch,
+                        llvm::function_ref<llvm::Error()> put);
 
   // Where the communicator is ordered.
   bool isOrdered() const { return !messageGroups.empty(); }

@@ -38,9 +38,10 @@ std::string encode(const std::string &host, llvm::ArrayRef<RankReport> ranks) {
     for (const TraceEvent &event : trace.events)
       appendBytesField(
           out, Event,
-          encodeNumbers({static_cast<uint64_t>(event.command),
+          encodeNumbers({static_cast<uint64_t>(event.command + 1),
                          static_cast<uint64_t>(event.microBatch),
-                         toNumber(event.begin), toNumber(event.end)}));
+                         toNumber(event.begin), toNumber(event.end),
+                         static_cast<uint64_t>(event.stream)}));
   }
   return out;
 }
@@ -129,20 +130,22 @@ bool Decoder::takeMemory(WireReader numbers) {
 }
 
 bool Decoder::takeEvent(WireReader numbers) {
-  uint64_t command, microBatch, begin, end;
+  // Counted from 1: ports are 0.
+  uint64_t command, microBatch, begin, end, stream;
   if (!numbers.readVarint(command) || !numbers.readVarint(microBatch) ||
-      !numbers.readVarint(begin) || !numbers.readVarint(end))
+      !numbers.readVarint(begin) || !numbers.readVarint(end) ||
+      !numbers.readVarint(stream))
     return false;
   RankTrace &trace = reports.back().trace;
-  if (command >= numCommands)
+  if (command > numCommands || stream >= numStreamKinds)
     return false;
   auto timeOf = [&](uint64_t number) {
     return Clock::time_point(
         Clock::duration(static_cast<Clock::rep>(number + shift)));
   };
-  trace.events.push_back({static_cast<int32_t>(command),
+  trace.events.push_back({static_cast<int32_t>(command) - 1,
                           static_cast<int32_t>(microBatch), timeOf(begin),
-                          timeOf(end)});
+                          timeOf(end), static_cast<StreamKind>(stream)});
   return true;
 }
 

@@ -3,6 +3,8 @@
 #ifndef AX_RUNTIME_RANKSTREAMS_H
 #define AX_RUNTIME_RANKSTREAMS_H
 
+#include "StreamKind.h"
+
 #include "ax/Runtime/Device.h"
 
 namespace ax::rt {
@@ -10,8 +12,10 @@ namespace ax::rt {
 /// Work that goes on beside the rank's computing, and where the two meet.
 class SideStream {
 public:
+  explicit SideStream(StreamKind kind) : kind(kind) {}
   llvm::Error create(Device &device);
   Stream &get() const { return *stream; }
+  StreamKind getKind() const { return kind; }
 
   /// What it gets next comes after all that `compute` holds.
   llvm::Error enter(Stream &compute);
@@ -19,6 +23,7 @@ public:
   llvm::Error leave(Stream &compute);
 
 private:
+  StreamKind kind;
   std::unique_ptr<Stream> stream;
   std::unique_ptr<Event> entered, left;
 };
@@ -32,7 +37,8 @@ struct RankStreams {
   static llvm::Expected<RankStreams> create(Device &device);
 
   std::unique_ptr<Stream> compute, upload, download;
-  SideStream exchange, send, receive;
+  SideStream exchange{StreamKind::Exchange}, send{StreamKind::Send},
+      receive{StreamKind::Receive};
 };
 
 } // namespace ax::rt

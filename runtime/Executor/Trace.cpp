@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace ax::rt {
 
@@ -25,6 +26,8 @@ measureBubble(const Program &program,
     const std::vector<const Command *> commands =
         program.stages[static_cast<size_t>(trace->stage)].allCommands();
     for (const TraceEvent &event : trace->events) {
+      if (event.stream != StreamKind::Compute)
+        continue;
       begin = std::min(begin, event.begin);
       end = std::max(end, event.end);
       const auto &body = commands[static_cast<size_t>(event.command)]->body;
@@ -43,9 +46,19 @@ measureBubble(const Program &program,
 llvm::Error writeChromeTrace(const std::string &path, const Program &program,
                              const std::vector<const RankTrace *> &traces) {
   Clock::time_point origin = Clock::time_point::max();
+  std::set<StreamKind> streams = {StreamKind::Compute};
   for (const RankTrace *trace : traces)
-    if (!trace->events.empty())
-      origin = std::min(origin, trace->events.front().begin);
+    for (const TraceEvent &event : trace->events) {
+      origin = std::min(origin, event.begin);
+      streams.insert(event.stream);
+    }
+  // Tracks of a rank are beside each other.
+  constexpr auto numKinds = static_cast<int64_t>(numStreamKinds);
+  auto trackOf = [&](const RankTrace &trace, StreamKind kind) -> int64_t {
+    return streams.size() == 1
+               ? trace.rank
+               : trace.rank * numKinds + static_cast<int64_t>(kind);
+  };
   auto microseconds = [](Clock::duration d) {
     return std::chrono::duration<double, std::micro>(d).count();
   };
@@ -59,32 +72,42 @@ llvm::Error writeChromeTrace(const std::string &path, const Program &program,
         const StageProgram &stage =
             program.stages[static_cast<size_t>(trace->stage)];
         const std::vector<const Command *> commands = stage.allCommands();
-        json.object([&] {
-          json.attribute("ph", "M");
-          json.attribute("name", "thread_name");
-          json.attribute("pid", 0);
-          json.attribute("tid", trace->rank);
-          json.attributeObject("args", [&] {
-            json.attribute("name", "rank " + std::to_string(trace->rank) +
-                                       ", stage " + stage.name);
+        for (StreamKind kind : streams)
+          json.object([&] {
+            json.attribute("ph", "M");
+            json.attribute("name", "thread_name");
+            json.attribute("pid", 0);
+            json.attribute("tid", trackOf(*trace, kind));
+            json.attributeObject("args", [&] {
+              std::string name = "rank " + std::to_string(trace->rank) +
+                                 ", stage " + stage.name;
+              if (streams.size() > 1)
+                name += std::string(", ") + toString(kind);
+              json.attribute("name", name);
+            });
           });
-        });
         for (const TraceEvent &event : trace->events) {
-          const Command &command =
-              *commands[static_cast<size_t>(event.command)];
+          const Command *command =
+              event.command == TraceEvent::ports
+                  ? nullptr
+                  : commands[static_cast<size_t>(event.command)];
+          const char *ports =
+              event.stream == StreamKind::Upload ? "inputs" : "outputs";
           json.object([&] {
             json.attribute("ph", "X");
-            json.attribute("name", command.name);
+            json.attribute("name", command ? command->name.c_str() : ports);
             json.attribute("pid", 0);
-            json.attribute("tid", trace->rank);
+            json.attribute("tid", trackOf(*trace, event.stream));
             json.attribute("ts", microseconds(event.begin - origin));
             json.attribute("dur", microseconds(event.end - event.begin));
             json.attributeObject("args", [&] {
-              json.attribute("what", describe(program, stage, command));
-              json.attributeArray("nodes", [&] {
-                for (const std::string &node : command.nodes)
-                  json.value(llvm::json::fixUTF8(node));
-              });
+              if (command) {
+                json.attribute("what", describe(program, stage, *command));
+                json.attributeArray("nodes", [&] {
+                  for (const std::string &node : command->nodes)
+                    json.value(llvm::json::fixUTF8(node));
+                });
+              }
               json.attribute("micro-batch", event.microBatch);
             });
           });

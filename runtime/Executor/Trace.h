@@ -3,17 +3,29 @@
 #ifndef AX_RUNTIME_TRACE_H
 #define AX_RUNTIME_TRACE_H
 
+#include "StreamKind.h"
+
 #include "ax/Runtime/Executor.h"
 
 namespace ax::rt {
 
 using Clock = std::chrono::steady_clock;
 
-/// One executed command of a rank, by its number in all of its stage.
+/// What a stream did of one executed command of a rank. Of each execution the
+/// computing stream has one event, which comes first: of an exchange that
+/// another stream does it is how long computing waits for that. Where the
+/// device is the host itself, all is on that stream.
 struct TraceEvent {
+  /// In place of a command: a micro-batch's inputs go up, or its outputs come
+  /// down.
+  static constexpr int32_t ports = -1;
+
+  /// The number among all of the stage. What ends an exchange counts as of the
+  /// command that began it.
   int32_t command = 0;
   int32_t microBatch = 0;
   Clock::time_point begin, end;
+  StreamKind stream = StreamKind::Compute;
 };
 
 struct RankTrace {

@@ -66,6 +66,10 @@ public:
   // Of graphs on one card nobody says that they run at the same time: on an
   // H100 ranks waited for each other for ever.
   bool canCapture() const override { return !world->sharesCards(); }
+  bool setObserver(StreamObserver &given) override {
+    observer = &given;
+    return true;
+  }
 
   llvm::Error prepare() {
     for (std::unique_ptr<Event> *event : {&isReady, &isDone}) {
@@ -83,9 +87,20 @@ protected:
   /// What `stream` gets next comes behind the work.
   llvm::Error give(Stream &stream) { return stream.wait(*isDone); }
   /// What the wire gets next comes behind the streams' work.
-  llvm::Error enter() { return link->getWire().wait(*isReady); }
+  llvm::Error enter() {
+    Stream &wire = link->getWire();
+    if (llvm::Error error = wire.wait(*isReady))
+      return error;
+    return observer ? observer->begin(wire) : llvm::Error::success();
+  }
   /// What the wire has now is the work.
-  llvm::Error leave() { return link->getWire().record(*isDone); }
+  llvm::Error leave() {
+    Stream &wire = link->getWire();
+    if (observer)
+      if (llvm::Error error = observer->end(wire))
+        return error;
+    return wire.record(*isDone);
+  }
 
   std::shared_ptr<NcclWorld> world;
   std::shared_ptr<NcclLink> link;
@@ -93,6 +108,7 @@ protected:
   std::shared_ptr<Description> description = std::make_shared<Description>();
 
 private:
+  StreamObserver *observer = nullptr;
   std::unique_ptr<Event> isReady, isDone;
 };
 

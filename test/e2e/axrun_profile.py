@@ -22,9 +22,9 @@ def plan(folder, made, *flags):
     return f"{folder}/plan.mlir"
 
 
-def profile(folder, *command):
+def profile(folder, *command, **options):
     """The report, and the table's lines."""
-    done = axrun(*command, "--json", f"{folder}/report.json")
+    done = axrun(*command, "--json", f"{folder}/report.json", **options)
     report = json.loads(Path(f"{folder}/report.json").read_text())
     lines = done.stdout.splitlines()
     first, = (i for i, line in enumerate(lines) if "ms: of a run, mean" in line)
@@ -47,7 +47,7 @@ def sums(report):
     for command in report["commands"]:
         check(0 <= command["waiting_seconds"] <= command["seconds"] + 1e-9,
               command)
-        seconds[command["exchange"]] += command["seconds"]
+        seconds[command["exchange"]] += command["held_seconds"]
     check(abs(seconds[False] - spent["computing"]) < 1e-6, spent)
     check(abs(seconds[True] - spent["exchanging"] - spent["waiting"]) < 1e-6,
           spent)

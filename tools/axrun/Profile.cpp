@@ -22,7 +22,10 @@ public:
         spent(sumRankTime(times, program, measurement)), os(os),
         lines(lines ? static_cast<size_t>(lines) : times.size()),
         runs(static_cast<double>(measurement.times.size())),
-        ranks(static_cast<double>(program.mesh.numRanks())) {}
+        ranks(static_cast<double>(program.mesh.numRanks())),
+        isBeside(llvm::any_of(times, [](const rt::CommandTime &command) {
+          return command.held != command.total;
+        })) {}
 
   void print();
 
@@ -47,6 +50,8 @@ private:
   llvm::raw_ostream &os;
   size_t lines;
   double runs, ranks;
+  /// Exchanges go on beside what is computed.
+  bool isBeside;
 };
 
 } // namespace
@@ -115,10 +120,14 @@ void ProfileTable::printRow(const rt::CommandTime &command) {
          executions = static_cast<double>(command.executions);
   printTime(total, ofRanks);
   os << llvm::format(" %6.6g", executions / (runs * ofRanks));
-  if (command.isExchange)
-    os << llvm::format(" %8.3f",
-                       1e3 * secondsOf(command.waiting) / (runs * ofRanks));
-  else
+  auto printPart = [&](std::chrono::nanoseconds part) {
+    os << llvm::format(" %8.3f", 1e3 * secondsOf(part) / (runs * ofRanks));
+  };
+  if (command.isExchange) {
+    printPart(command.waiting);
+    if (isBeside)
+      printPart(command.held);
+  } else
     printRate(static_cast<double>(command.flops) * executions, total);
   printRate(static_cast<double>(command.bytes) * executions, total);
   if (!command.isExchange)
@@ -138,7 +147,9 @@ void ProfileTable::printRow(const rt::CommandTime &command) {
 void ProfileTable::printCommands(bool exchanges) {
   std::vector<const rt::CommandTime *> rows;
   for (const rt::CommandTime &command : times)
-    if (command.isExchange == exchanges && command.executions > 0)
+    // Elsewhere waits have no time of their own.
+    if (command.isExchange == exchanges && command.executions > 0 &&
+        (!isBeside || command.total.count() || command.held.count()))
       rows.push_back(&command);
   if (rows.empty())
     return;
@@ -146,7 +157,9 @@ void ProfileTable::printCommands(bool exchanges) {
     return a->total > b->total;
   });
   os << "        ms      %  calls "
-     << (exchanges ? " waiting     GB/s" : " GFLOP/s     GB/s  %peak")
+     << (!exchanges ? " GFLOP/s     GB/s  %peak"
+         : isBeside ? " waiting     held     GB/s"
+                    : " waiting     GB/s")
      << (program.stages.size() > 1 ? " stage" : "") << "  "
      << (exchanges ? "exchange" : "computation")
      << std::string(whatWidth - (exchanges ? 8 : 11), ' ') << "  nodes\n";

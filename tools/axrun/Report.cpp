@@ -11,6 +11,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace ax;
@@ -28,9 +29,13 @@ RankTime ax::sumRankTime(const std::vector<rt::CommandTime> &times,
                          const Measurement &measurement) {
   RankTime spent;
   for (const rt::CommandTime &command : times) {
-    double waiting = seconds(command.waiting);
-    (command.isExchange ? spent.exchanging : spent.computing) +=
-        seconds(command.total) - waiting;
+    // Who waits for others does so first, and beside its computing as long as
+    // it has something to compute.
+    double held = seconds(command.held), total = seconds(command.total),
+           waiting = std::clamp(seconds(command.waiting) -
+                                    std::max(total - held, 0.0),
+                                0.0, held);
+    (command.isExchange ? spent.exchanging : spent.computing) += held - waiting;
     spent.waiting += waiting;
   }
   double busy = spent.computing + spent.exchanging + spent.waiting;
@@ -132,6 +137,7 @@ std::string ax::toJSON(const Measurement &measurement,
                            {"ranks", command.ranks},
                            {"executions", command.executions},
                            {"seconds", seconds(command.total)},
+                           {"held_seconds", seconds(command.held)},
                            {"waiting_seconds", seconds(command.waiting)}});
   }
   llvm::json::Object report{

@@ -54,6 +54,15 @@ public:
 
 /// An operation on memory of devices, whose work is put on a stream. Prepared,
 /// started and ended like an Operation, with errors of the stream besides.
+/// Is told of what an operation has put on a stream of its own.
+class StreamObserver {
+public:
+  virtual ~StreamObserver();
+  /// What the stream gets next is of the operation, until `end`.
+  virtual llvm::Error begin(Stream &stream) = 0;
+  virtual llvm::Error end(Stream &stream) = 0;
+};
+
 class StreamOperation {
 public:
   virtual ~StreamOperation();
@@ -69,6 +78,10 @@ public:
   /// Whether its streams may be captured between start and finish, and both be
   /// left out in launches (Communicator::beginCapture).
   virtual bool canCapture() const { return false; }
+  /// Has `observer`, which lives longer, told in each `start`. Returns false
+  /// where the operation has no stream of its own: then what it does is on that
+  /// of start and finish.
+  virtual bool setObserver(StreamObserver &observer);
 };
 
 /// The operations of a graph.

@@ -122,8 +122,13 @@ struct CommandTime {
   /// together did.
   int64_t ranks = 0;
   int64_t executions = 0;
-  /// What it took on all ranks together.
+  /// What it took on all ranks together, on the streams that do it: an exchange
+  /// may go on while its rank computes.
   std::chrono::nanoseconds total{0};
+  /// How long the ranks' computing was at it, or waited for it: of computations
+  /// `total`. Of a collective that is begun and awaited, a device which does it
+  /// beside its computing has both times here, and none at the wait.
+  std::chrono::nanoseconds held{0};
   /// The part of `total` in which ranks only waited for others. Of a collective
   /// it is what the last rank to come did not need, where all ranks are of this
   /// process; of a receive all.

@@ -68,4 +68,44 @@ TEST(CommandTimes, WaitingIsWhatTheLastRankToComeDoesNotNeed) {
   expect(4, 4, 45, 45, true);
 }
 
+/// What streams of one rank do in milliseconds, as they were recorded.
+TraceEvent eventOf(int32_t command, int begin, int end,
+                   StreamKind stream = StreamKind::Compute) {
+  Clock::time_point origin;
+  return {command, 0, origin + milliseconds(begin), origin + milliseconds(end),
+          stream};
+}
+
+TEST(CommandTimes, ExchangesBesideComputingTakeTheirOwnTime) {
+  auto program = twoStages();
+  RankTrace first, second;
+  second.rank = 1;
+  // Computes while the sum is made: from 1 on, and waits from 5 to 8 for it.
+  first.events = {eventOf(TraceEvent::ports, 0, 9, StreamKind::Upload),
+                  eventOf(1, 1, 1),
+                  eventOf(1, 1, 7, StreamKind::Exchange),
+                  eventOf(0, 1, 5),
+                  eventOf(2, 5, 8),
+                  eventOf(1, 7, 8, StreamKind::Exchange),
+                  eventOf(3, 8, 8),
+                  eventOf(3, 8, 12, StreamKind::Send)};
+  // Comes last, to what takes 2 then, and computes nothing meanwhile.
+  second.events = {eventOf(0, 0, 6), eventOf(1, 6, 6),
+                   eventOf(1, 6, 7, StreamKind::Exchange), eventOf(2, 6, 8),
+                   eventOf(1, 7, 8, StreamKind::Exchange)};
+  std::vector<CommandTime> times = sumCommandTimes(*program, {&first, &second});
+  auto expect = [&](size_t i, int64_t executions, int total, int held,
+                    int waiting) {
+    EXPECT_EQ(times[i].executions, executions) << i;
+    EXPECT_EQ(times[i].total, milliseconds(total)) << i;
+    EXPECT_EQ(times[i].held, milliseconds(held)) << i;
+    EXPECT_EQ(times[i].waiting, milliseconds(waiting)) << i;
+  };
+  expect(0, 2, 10, 10, 0);
+  // 7 beside 2, of which the waits are 3 and 2; the first needs 2, too.
+  expect(1, 2, 9, 5, 5);
+  expect(2, 2, 0, 0, 0);
+  expect(3, 1, 4, 0, 0);
+}
+
 } // namespace

@@ -19,8 +19,10 @@ RankReport makeReport(int32_t rank, int64_t begin) {
   };
   RankReport report;
   report.trace.rank = rank;
-  report.trace.events = {{0, 0, at(begin), at(begin + 2)},
-                         {1, 0, at(begin + 3), at(begin + 4)}};
+  report.trace.events = {
+      {0, 0, at(begin), at(begin + 2)},
+      {1, 0, at(begin + 3), at(begin + 4)},
+      {TraceEvent::ports, 0, at(begin), at(begin + 1), StreamKind::Download}};
   report.memory = {10, 20, 30 + rank};
   return report;
 }
@@ -38,7 +40,10 @@ TEST(RankReportTest, EventsOfAllByOneClock) {
       EXPECT_EQ(all[i].trace.rank, static_cast<int32_t>(i));
       EXPECT_EQ(all[i].memory.stateBytes, 30 + static_cast<int64_t>(i));
       const std::vector<TraceEvent> &events = all[i].trace.events;
-      ASSERT_EQ(events.size(), 2u);
+      ASSERT_EQ(events.size(), 3u);
+      EXPECT_EQ(events[1].stream, StreamKind::Compute);
+      EXPECT_EQ(events[2].command, TraceEvent::ports);
+      EXPECT_EQ(events[2].stream, StreamKind::Download);
       EXPECT_EQ(events[1].command, 1);
       EXPECT_EQ(events[0].end - events[0].begin, std::chrono::milliseconds(2));
       // The hosts of these are two, but their clocks are one.
@@ -94,8 +99,12 @@ TEST(RankReportTest, WhatOthersSendIsLookedAt) {
   good.trace.events[0].command = 1000;
   llvm::consumeError(gatherRankReports(other, program, good).takeError());
   EXPECT_EQ(faultOf(other.mine), fault);
-  // Whatever is damaged, nothing worse comes of it.
   good.trace.events[0].command = 0;
+  good.trace.events[0].stream = static_cast<StreamKind>(numStreamKinds);
+  llvm::consumeError(gatherRankReports(other, program, good).takeError());
+  EXPECT_EQ(faultOf(other.mine), fault);
+  // Whatever is damaged, nothing worse comes of it.
+  good.trace.events[0].stream = StreamKind::Compute;
   for (size_t i = 0; i < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
