@@ -11,8 +11,7 @@
 
 namespace ax::rt::nccl {
 
-/// `2.28.9`, of NCCL's number.
-static std::string nameVersion(int version) {
+std::string nameVersion(int version) {
   return llvm::formatv("{0}.{1}.{2}", version / 10000, version / 100 % 100,
                        version % 100);
 }

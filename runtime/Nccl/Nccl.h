@@ -39,6 +39,9 @@ public:
 #include "NcclFunctions.def"
 };
 
+/// `2.28.9`, of NCCL's number.
+std::string nameVersion(int version);
+
 } // namespace ax::rt::nccl
 
 #endif // AX_RUNTIME_NCCL_NCCL_H

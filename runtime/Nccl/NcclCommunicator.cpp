@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NcclOperations.h"
+#include "NcclSeats.h"
 #include "NcclSplits.h"
 
 #include "ax/Runtime/Backends.h"
@@ -19,10 +20,8 @@
 #include "ax/Runtime/TcpMesh.h"
 #include "ax/Support/Error.h"
 
-#include <cstdlib>
 #include <map>
 #include <numeric>
-#include <unistd.h>
 
 namespace ax::rt {
 
@@ -257,47 +256,6 @@ std::unique_ptr<CapturedOperations> NcclCommunicator::endCapture() {
   return std::make_unique<NcclCaptured>(rank);
 }
 
-/// Where a rank computes.
-struct Seat {
-  char host[256] = {};
-  /// Another process may have another number for it.
-  int32_t card = 0;
-  cuda::CardIdentity identity = {};
-};
-
-llvm::Expected<Seat> seatOf(const Device &device) {
-  Seat seat;
-  gethostname(seat.host, sizeof(seat.host) - 1);
-  seat.card = device.getCard();
-  auto identity = cuda::getIdentity(device);
-  if (!identity)
-    return identity.takeError();
-  seat.identity = *identity;
-  return seat;
-}
-
-/// Returns whether two ranks have one card: a Usage error, unless NCCL is told
-/// to do with that.
-llvm::Expected<bool> findSharing(llvm::ArrayRef<Seat> seats) {
-  const char *shares = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
-  bool mayShare = shares && llvm::StringRef(shares) == "1";
-  std::map<cuda::CardIdentity, size_t> users;
-  for (size_t rank = 0; rank < seats.size(); ++rank) {
-    const Seat &seat = seats[rank];
-    auto [other, isNew] = users.try_emplace(seat.identity, rank);
-    if (isNew)
-      continue;
-    if (mayShare)
-      return true;
-    return makeErrorf(ExitCode::Usage,
-                      "--comm=nccl: ranks {0} and {1} are both on card {2} "
-                      "of host '{3}', and NCCL wants a card for each: give "
-                      "other --devices, or leave --comm out",
-                      other->second, rank, seat.card, seat.host);
-  }
-  return false;
-}
-
 llvm::Error checkDevices(llvm::ArrayRef<Device *> devices) {
   for (const Device *device : devices)
     if (llvm::StringRef(device->getName()) != "cuda")
@@ -343,7 +301,7 @@ llvm::Expected<ncclUniqueId> meet(NcclWorld &world,
   if (links.size() == ranks.size()) {
     std::vector<Seat> seats;
     for (const std::shared_ptr<NcclLink> &link : links) {
-      auto seat = seatOf(link->getDevice());
+      auto seat = seatOf(link->getDevice(), world.getLibrary());
       if (!seat)
         return seat.takeError();
       seats.push_back(*seat);
@@ -362,12 +320,15 @@ llvm::Expected<ncclUniqueId> meet(NcclWorld &world,
   auto group = host.createGroup(ranks);
   if (!group)
     return group.takeError();
-  auto seat = seatOf(links.front()->getDevice());
+  auto seat = seatOf(links.front()->getDevice(), world.getLibrary());
   if (!seat)
     return seat.takeError();
   auto seats = gather(host, *group, *seat, "cards of ranks");
   if (!seats)
     return seats.takeError();
+  // Inside NCCL it is an error, too, but one that names no host.
+  if (llvm::Error error = checkVersions(*seats))
+    return error;
   llvm::Expected<bool> isShared = findSharing(*seats);
   if (!isShared)
     return isShared.takeError();

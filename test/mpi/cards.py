@@ -69,6 +69,26 @@ def refused():
             oneMessage(done, text)
 
 
+def versions():
+    """NCCL is to be the same everywhere, and drivers need not be."""
+    with scratch() as folder:
+        plan = compiled(folder, "--tp=2")
+        # Of the second process alone.
+        other = ('[ "$OMPI_COMM_WORLD_RANK" = 0 ] || export {}; exec "$@"')
+        for setting, expect in (("SIMGPU_NCCL_VERSION=22807", USAGE),
+                                ("SIMGPU_DRIVER=12080", 0)):
+            done = onCards(
+                launch, {"AXRUN_COMM": "nccl", "SIMGPU_NCCL_VERSION": "22809",
+                         "SIMGPU_DRIVER": "13000"}, 2,
+                "sh", "-c", other.format(setting), "sh", tool("axrun"), plan,
+                "--data", DIGITS, "--steps=2", "--quiet", expect=expect)
+            if expect:
+                host = os.uname().nodename
+                oneMessage(done, f"--comm=nccl: NCCL is 2.28.7 on '{host}', "
+                           f"2.28.9 on '{host}', and wants to be the same "
+                           "everywhere")
+
+
 def cases(every):
     for comm in "mpi", "nccl":
         for layout in ("--tp=2", "--dp=2 --zero=3",
@@ -77,6 +97,7 @@ def cases(every):
                 yield f"trains {layout} by {comm}", trains, layout, comm
         yield f"infers by {comm}", infers, comm
     yield "refused", refused
+    yield "versions", versions
     for name, case in fallingOut().items():
         yield (f"{name} by nccl",
                functools.partial(fallsOut, *case,
