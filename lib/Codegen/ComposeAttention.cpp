@@ -1,5 +1,6 @@
 //===- ComposeAttention.cpp - Attention of products and a softmax ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "CudnnAttention.h"
 #include "CudnnMask.h"
 #include "ForEachStage.h"
 #include "ax/Codegen/LocalPasses.h"
@@ -30,7 +31,7 @@ static Type productTypeOf(Op op) {
 static int64_t headOf(Value operand) { return shapeOf(operand)[3]; }
 
 template <typename Op>
-static bool isForCudnn(Op op, int64_t largestHead) {
+static bool hasCudnnForm(Op op, int64_t largestHead) {
   Type type = productTypeOf(op);
   if (!type || !(type.isF16() || type.isBF16()) || op.getSoftcap())
     return false;
@@ -40,6 +41,29 @@ static bool isForCudnn(Op op, int64_t largestHead) {
       return false;
   return tensorType(op.getResult()).getNumElements() > 0 &&
          shapeOf(op.getK())[2] > 0;
+}
+
+static bool isForCudnn(AttentionGradientOp op, int64_t largestHead) {
+  // cuDNN 9.11 and 9.12 have a bug in gradients of some large heads, where
+  // those of values have another size, on cards of 9.0 (cudnn-frontend's
+  // notes on 1.14.1).
+  constexpr int64_t largestOfOtherValues = 128;
+  if (headOf(op.getQ()) != headOf(op.getV()))
+    largestHead = std::min(largestHead, largestOfOtherValues);
+  // A gradient with such a mask, of f32, was wrong on an H200 (cuDNN 9.19).
+  bool isOfNoKeys = op.getMask() && shapeOf(op.getMask())[3] == 1 &&
+                    shapeOf(op.getK())[2] > 1;
+  return hasCudnnForm(op, largestHead) && !isOfNoKeys;
+}
+
+bool ax::codegen::isLeftToCudnn(Operation *op,
+                                const ComposeAttentionOptions &options) {
+  if (!options.cudnn)
+    return false;
+  if (auto forwards = dyn_cast<AttentionOp>(op))
+    return hasCudnnForm(forwards, options.largestHead);
+  auto gradient = dyn_cast<AttentionGradientOp>(op);
+  return gradient && isForCudnn(gradient, options.largestGradientHead);
 }
 
 static Value fillEmptyRows(Value value, Value isEmpty, bool zero,
@@ -194,19 +218,12 @@ struct ComposeAttentionPass
     });
   }
 
-  bool isLeft(AttentionOp op) { return cudnn && isForCudnn(op, largestHead); }
-  bool isLeft(AttentionGradientOp op) {
-    // cuDNN 9.11 and 9.12 have a bug in gradients of some large heads, where
-    // those of values have another size, on cards of 9.0 (cudnn-frontend's
-    // notes on 1.14.1).
-    constexpr int64_t largestOfOtherValues = 128;
-    int64_t largest = largestGradientHead;
-    if (headOf(op.getQ()) != headOf(op.getV()))
-      largest = std::min(largest, largestOfOtherValues);
-    // A gradient with such a mask, of f32, was wrong on an H200 (cuDNN 9.19).
-    bool isOfNoKeys = op.getMask() && shapeOf(op.getMask())[3] == 1 &&
-                      shapeOf(op.getK())[2] > 1;
-    return cudnn && isForCudnn(op, largest) && !isOfNoKeys;
+  bool isLeft(Operation *op) {
+    ComposeAttentionOptions options;
+    options.cudnn = cudnn;
+    options.largestHead = largestHead;
+    options.largestGradientHead = largestGradientHead;
+    return isLeftToCudnn(op, options);
   }
   /// `gradients`: that are given the sums.
   void give(AttentionOp op, ArrayRef<AttentionGradientOp> gradients) {

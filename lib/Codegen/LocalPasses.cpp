@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/LocalPasses.h"
 
+#include "CudnnAttention.h"
 #include "Float8Products.h"
+#include "ax/Codegen/ComposedAttention.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -26,6 +28,21 @@ static ComposeAttentionOptions attentionFor(const GpuTarget &target) {
   // Those that run on a card of 9.0, too.
   options.liftMasked = target.capability <= hopper;
   return options;
+}
+
+SmallVector<std::string> findComposedAttention(PlanOp plan,
+                                               const GpuTarget &target) {
+  SmallVector<std::string> names;
+  if (target.hasCudnn)
+    return names;
+  GpuTarget with = target;
+  with.hasCudnn = true;
+  ComposeAttentionOptions options = attentionFor(with);
+  plan.walk([&](Operation *op) {
+    if (isLeftToCudnn(op, options))
+      names.push_back(getNodeName(op).str());
+  });
+  return names;
 }
 
 std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,

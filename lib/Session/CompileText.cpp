@@ -3,9 +3,11 @@
 #include "ax/Session/CompileModule.h"
 
 #include "ax/Codegen/Codegen.h"
+#include "ax/Codegen/ComposedAttention.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Session/Session.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/JoinFirst.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/Timing.h"
@@ -72,6 +74,11 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
   if (std::string constants = plan::constantsFile(plan, path);
       !constants.empty())
     source.files.push_back(constants);
+  if (const GpuTarget *gpu = target.getGpu())
+    if (auto names = codegen::findComposedAttention(plan, *gpu); !names.empty())
+      source.withoutCudnn = "attention of 16 bits is made of products and a "
+                            "softmax, in " +
+                            joinFirst(names);
   return source;
 }
 

@@ -4,6 +4,7 @@
 
 #include "FlightSignal.h"
 #include "RandomWeights.h"
+#include "ReadPlan.h"
 #include "Weights.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StateNames.h"
@@ -152,66 +153,6 @@ Session::load(const std::string &planPath, const SessionOptions &options) {
   return session;
 }
 
-static llvm::Expected<PlanSource> readText(const std::string &path,
-                                           const SessionOptions &options,
-                                           ChoosePrograms choose,
-                                           FindTarget findTarget) {
-  // Code is run only where the user knows that it is some.
-  if (rt::isCompiledPlan(path))
-    return makeErrorf(ExitCode::BadPlan,
-                      "'{0}' is a compiled plan, which is code: it is run only "
-                      "under a name that ends in {1}",
-                      path, compiledPlanEnding);
-  if (!options.compiler && !llvm::sys::fs::exists(path))
-    return makeError(ExitCode::InputOutput, "cannot open '" + path + "'");
-  if (!options.compiler)
-    return makeErrorf(ExitCode::Unsupported,
-                      "'{0}' is no compiled plan ({1}), and there is no "
-                      "compiler here: axopt --compile makes one",
-                      path, compiledPlanEnding);
-  return options.compiler(path, options, choose, findTarget);
-}
-
-/// Of all targets that it has programs for, those for the one that the devices
-/// run best.
-static llvm::Expected<PlanSource> readCompiled(const std::string &path,
-                                               const SessionOptions &options,
-                                               ChoosePrograms choose,
-                                               FindTarget findTarget) {
-  if (options.separateKernels || !options.dumpAfter.empty() ||
-      options.tellTimes || !options.cacheDir.empty() || options.target)
-    return makeError(ExitCode::Usage,
-                     "'" + path +
-                         "' is compiled: --cache-dir, --dump-after, "
-                         "--mlir-timing, --separate-kernels and --target are "
-                         "for plans as text");
-  auto plan = rt::readCompiledPlan(path);
-  if (!plan)
-    return plan.takeError();
-  if (!plan->embedded.empty() && !options.modelDir.empty())
-    return makeError(ExitCode::Usage,
-                     "'" + path +
-                         "' has its weights itself: --model-dir has no use");
-  std::vector<CodeTarget> targets;
-  for (const rt::TargetPrograms &each : plan->targets)
-    targets.push_back(each.target);
-  auto device =
-      findTarget(plan->targets.front().programs.front()->mesh.numRanks());
-  if (!device)
-    return device.takeError();
-  auto best = chooseTarget(targets, *device);
-  if (!best)
-    return addContext(best.takeError(), path);
-  plan->targets = {std::move(plan->targets[*best])};
-  std::vector<llvm::StringRef> names;
-  for (const auto &program : plan->targets.front().programs)
-    names.push_back(program->name);
-  auto chosen = choose(names);
-  if (!chosen)
-    return chosen.takeError();
-  return PlanSource{std::move(*plan), {path}};
-}
-
 llvm::Expected<std::unique_ptr<Session>>
 Session::compile(const std::string &planPath, const SessionOptions &options) {
   auto session = makePrograms(planPath, options);
@@ -346,10 +287,18 @@ Session::makePrograms(const std::string &planPath,
     return rt::allBackends().findTarget(numRanks, impl->backends);
   };
   impl->target = options.target;
-  auto source = isCompiled ? readCompiled(planPath, options, choose, findTarget)
-                           : readText(planPath, options, choose, findTarget);
+  auto source = isCompiled
+                    ? readPlanCode(planPath, options, choose, findTarget)
+                    : readPlanText(planPath, options, choose, findTarget);
   if (!source)
     return source.takeError();
+  if (!source->withoutCudnn.empty() && !options.target && options.warn) {
+    auto kind = rt::allBackends().devices.find(impl->backends.device);
+    if (!kind)
+      return kind.takeError();
+    if (kind->whyNoAttention)
+      options.warn(source->withoutCudnn + ": " + kind->whyNoAttention());
+  }
   rt::CompiledPlan &plan = source->plan;
   std::vector<rt::Program *> &programs = impl->programs;
   for (const std::string &name : chosen) {

@@ -140,7 +140,7 @@ llvm::Expected<Target> findTarget(int32_t card) {
   llvm::Expected<GpuTarget> target = Card::findTarget(card);
   if (!target)
     return target.takeError();
-  target->hasCudnn = hasCudnn();
+  target->hasCudnn = whyNoCudnn().empty();
   return Target(*target);
 }
 
@@ -157,7 +157,7 @@ llvm::Expected<cuda::CardIdentity> cuda::getIdentity(const Device &device) {
 // Declared where the build's list of them is called.
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCuda(Backends &backends) {
-  backends.devices.add("cuda", {createDevices, Card::count, findTarget});
+  backends.devices.add("cuda", {createDevices, Card::count, findTarget, whyNoCudnn});
   listenForProfiler();
 }
 

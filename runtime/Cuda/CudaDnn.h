@@ -7,8 +7,9 @@
 
 namespace ax::rt::cuda {
 
-/// Whether cuDNN is there, for code that relies on it (GpuTarget::hasCudnn).
-bool hasCudnn();
+/// Why cuDNN is not there, for code that relies on it (GpuTarget::hasCudnn);
+/// empty where it is.
+std::string whyNoCudnn();
 
 /// What does the attention and the convolutions of all ranks on a card.
 /// Thread-safe.

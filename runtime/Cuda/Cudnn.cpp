@@ -139,15 +139,13 @@ llvm::Error CudnnHandle::execute(cudnnBackendDescriptor_t plan,
   return library->call(&Cudnn::cudnnBackendExecute, handle, plan, arguments);
 }
 
-bool hasCudnn() {
-  static const bool has = [] {
+std::string whyNoCudnn() {
+  static const std::string why = [] {
     llvm::Expected<std::shared_ptr<const Cudnn>> library = Cudnn::load();
     llvm::Error error = library ? checkDriver(**library) : library.takeError();
-    bool isThere = !error;
-    llvm::consumeError(std::move(error));
-    return isThere;
+    return error ? describeError(std::move(error)).message : std::string();
   }();
-  return has;
+  return why;
 }
 
 } // namespace ax::rt::cuda

@@ -10,9 +10,7 @@ namespace ax::rt::cuda {
 namespace {
 
 llvm::Error noHeader() {
-  return makeError(ExitCode::Unsupported,
-                   "this was built without cuDNN's header (cudnn_graph.h "
-                   "beside cuda.h)");
+  return makeError(ExitCode::Unsupported, whyNoCudnn());
 }
 
 class NoDnn : public CudaDnn {
@@ -32,7 +30,9 @@ public:
 
 } // namespace
 
-bool hasCudnn() { return false; }
+std::string whyNoCudnn() {
+  return "this was built without cuDNN's header (cudnn_graph.h beside cuda.h)";
+}
 
 std::unique_ptr<CudaDnn> makeDnn(const SharedCard &, const DeviceOptions &) {
   return std::make_unique<NoDnn>();

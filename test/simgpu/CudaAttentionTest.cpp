@@ -319,7 +319,7 @@ protected:
   CudaAttentionTest() { startSimgpu(); }
 };
 
-TEST_F(CudaAttentionTest, IsThere) { EXPECT_TRUE(cuda::hasCudnn()); }
+TEST_F(CudaAttentionTest, IsThere) { EXPECT_EQ(cuda::whyNoCudnn(), ""); }
 
 TEST_F(CudaAttentionTest, NothingIsLeftOfIt) {
   {

@@ -10,7 +10,6 @@
 namespace ax::rt::cuda {
 
 TEST(WithoutCudnnTest, SaysThatAHeaderWasMissing) {
-  EXPECT_FALSE(hasCudnn());
   auto dnn = makeDnn(nullptr, DeviceOptions());
   auto expect = [](llvm::Error error) {
     ErrorDescription said = describeError(std::move(error));

@@ -44,6 +44,9 @@ struct DeviceKind {
   /// Returns what code for a card that is there is made for, without making a
   /// device of it.
   llvm::Expected<Target> (*findTarget)(int32_t card);
+  /// Says why that target is one without a library for attention; empty where
+  /// there is one. Null: the kind knows none.
+  std::string (*whyNoAttention)() = nullptr;
 };
 
 /// Makes one for each rank of this process, of `numRanks` in all.

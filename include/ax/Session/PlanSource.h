@@ -19,6 +19,9 @@ struct PlanSource {
   rt::CompiledPlan plan;
   /// That it was read from.
   std::vector<std::string> files;
+  /// What becomes of attention that cuDNN would do if it were there; empty
+  /// where there is none, or it is.
+  std::string withoutCudnn = {};
 };
 
 /// Returns those programs that a run needs, of the names of a plan's programs
