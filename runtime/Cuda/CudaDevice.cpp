@@ -89,6 +89,23 @@ public:
   loadKernel(const Kernel &kernel) override {
     return CudaKernel::load(card, kernel);
   }
+  llvm::Expected<int64_t> findWorkspace(const LibraryDesc &desc) override {
+    llvm::Expected<int64_t> found = 0;
+    if (const auto *matmul = std::get_if<MatmulDesc>(&desc)) {
+      found = products->findWorkspace(*matmul);
+    } else if (auto op = prepare(desc, {})) {
+      // Its plan is kept, and takes no memory of the card.
+      found = (*op)->getWorkspaceBytes();
+    } else {
+      found = op.takeError();
+    }
+    if (found)
+      return found;
+    ErrorDescription why = describeError(found.takeError());
+    if (why.code == ExitCode::Unsupported)
+      return 0;
+    return makeError(why.code, why.message);
+  }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &) override {
     auto op = llvm::Expected<std::unique_ptr<CudaOp>>(nullptr);
@@ -157,7 +174,8 @@ llvm::Expected<cuda::CardIdentity> cuda::getIdentity(const Device &device) {
 // Declared where the build's list of them is called.
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCuda(Backends &backends) {
-  backends.devices.add("cuda", {createDevices, Card::count, findTarget, whyNoCudnn});
+  backends.devices.add("cuda",
+                       {createDevices, Card::count, findTarget, whyNoCudnn});
   listenForProfiler();
 }
 

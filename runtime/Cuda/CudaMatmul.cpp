@@ -3,7 +3,7 @@
 
 #include "AlgorithmCache.h"
 #include "ColumnProduct.h"
-#include "CublasLt.h"
+#include "CublasDescriptors.h"
 #include "CudaMemory.h"
 #include "ProductTimer.h"
 
@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cassert>
 #include <mutex>
+#include <optional>
 
 namespace ax::rt::cuda {
 
@@ -29,81 +30,6 @@ constexpr uint64_t workspaceLimit = uint64_t(32) << 20;
 constexpr int64_t workspaceAlignment = 256;
 /// What its fast kernels want operands to be aligned to.
 constexpr uint32_t fastAlignment = 16;
-
-/// A descriptor, which is destroyed with this.
-template <typename T>
-class Descriptor {
-public:
-  using Destroy = LibraryFunction<cublasStatus_t(T)> CublasLt::*;
-  Descriptor(const CublasLt &library, Destroy destroy)
-      : library(library), destroy(destroy) {}
-  ~Descriptor() {
-    if (value)
-      llvm::consumeError(library.call(destroy, value));
-  }
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
-
-  template <typename... Params, typename... Args>
-  llvm::Error
-  create(LibraryFunction<cublasStatus_t(T *, Params...)> CublasLt::*function,
-         Args... args) {
-    T made = nullptr;
-    if (llvm::Error error = library.call(function, &made, args...))
-      return error;
-    value = made;
-    return llvm::Error::success();
-  }
-  /// Sets an attribute, whose type is that of the number.
-  template <typename Attribute, typename Number>
-  llvm::Error
-  set(LibraryFunction<cublasStatus_t(T, Attribute, const void *, size_t)>
-          CublasLt::*function,
-      Attribute attribute, Number number) {
-    return library.call(function, value, attribute, &number, sizeof(number));
-  }
-  T get() const { return value; }
-
-private:
-  const CublasLt &library;
-  Destroy destroy;
-  T value = nullptr;
-};
-
-class Layout : public Descriptor<cublasLtMatrixLayout_t> {
-public:
-  explicit Layout(const CublasLt &library)
-      : Descriptor(library, &CublasLt::cublasLtMatrixLayoutDestroy) {}
-  llvm::Error make(const ColumnMatrix &matrix, int64_t batch) {
-    if (llvm::Error error =
-            create(&CublasLt::cublasLtMatrixLayoutCreate, toCuda(matrix.dtype),
-                   static_cast<uint64_t>(matrix.rows),
-                   static_cast<uint64_t>(matrix.columns), matrix.leading))
-      return error;
-    auto setter = &CublasLt::cublasLtMatrixLayoutSetAttribute;
-    if (llvm::Error error = set(setter, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                                static_cast<int32_t>(batch)))
-      return error;
-    return set(setter, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-               matrix.batchStride);
-  }
-  static cudaDataType_t toCuda(DType dtype) {
-    switch (dtype) {
-    case DType::F16:
-      return CUDA_R_16F;
-    case DType::BF16:
-      return CUDA_R_16BF;
-    case DType::F64:
-      return CUDA_R_64F;
-    case DType::F8E4M3FN:
-      return CUDA_R_8F_E4M3;
-    case DType::F8E5M2:
-      return CUDA_R_8F_E5M2;
-    default:
-      return CUDA_R_32F;
-    }
-  }
-};
 
 /// How a product is computed where operands are aligned so.
 struct Algorithm {
@@ -135,25 +61,38 @@ public:
         c(handle->getLibrary()), d(handle->getLibrary()) {}
 
   llvm::Error prepare(ColumnProduct translated, const Choice &choice) {
-    product = std::move(translated);
-    if (product.calls.empty())
-      return llvm::Error::success();
-    for (auto [layout, matrix] :
-         {std::pair(&a, &product.a), std::pair(&b, &product.b),
-          std::pair(&c, &product.c), std::pair(&d, &product.d)})
-      if (llvm::Error error = layout->make(*matrix, product.batch))
-        return error;
-    if (llvm::Error error = describe())
+    if (llvm::Error error = describe(std::move(translated)))
       return error;
-    if (llvm::Error error = choose(fastAlignment, choice))
-      return error;
-    // It has no products of eight bits that are aligned less.
-    if (!isFloat8(desc.a.dtype))
-      if (llvm::Error error = choose(elementBytes(desc.a), choice))
-        return error;
-    for (const Algorithm &algorithm : algorithms)
-      workspaceBytes = std::max(workspaceBytes, roomFor(algorithm));
+    for (uint32_t alignment : getAlignments()) {
+      llvm::Expected<std::vector<Algorithm>> candidates =
+          findCandidates(alignment, choice);
+      if (!candidates)
+        return candidates.takeError();
+      llvm::Expected<size_t> fastest = findFastest(*candidates, choice);
+      if (!fastest)
+        return fastest.takeError();
+      algorithms.push_back((*candidates)[*fastest]);
+      workspaceBytes = std::max(workspaceBytes, roomFor(algorithms.back()));
+    }
     return llvm::Error::success();
+  }
+
+  /// Returns the most that one of those takes which are to be timed: this and
+  /// `prepare` are for operations of their own.
+  llvm::Expected<int64_t> findWorkspace(ColumnProduct translated,
+                                        const Choice &choice) {
+    if (llvm::Error error = describe(std::move(translated)))
+      return error;
+    int64_t most = 0;
+    for (uint32_t alignment : getAlignments()) {
+      llvm::Expected<std::vector<Algorithm>> candidates =
+          findCandidates(alignment, choice);
+      if (!candidates)
+        return candidates.takeError();
+      for (const Algorithm &candidate : *candidates)
+        most = std::max(most, roomFor(candidate));
+    }
+    return most;
   }
 
   llvm::Error execute(CUstream stream, const DeviceAddress *arguments,
@@ -227,6 +166,27 @@ private:
     return static_cast<uint32_t>(byteSize(view.dtype));
   }
 
+  /// How operands may be aligned that an algorithm is chosen for; none where
+  /// nothing is computed.
+  llvm::SmallVector<uint32_t, 2> getAlignments() const {
+    if (product.calls.empty())
+      return {};
+    // It has no products of eight bits that are aligned less.
+    if (isFloat8(desc.a.dtype))
+      return {fastAlignment};
+    return {fastAlignment, elementBytes(desc.a)};
+  }
+  llvm::Error describe(ColumnProduct translated) {
+    product = std::move(translated);
+    if (product.calls.empty())
+      return llvm::Error::success();
+    for (auto [layout, matrix] :
+         {std::pair(&a, &product.a), std::pair(&b, &product.b),
+          std::pair(&c, &product.c), std::pair(&d, &product.d)})
+      if (llvm::Error error = layout->make(*matrix, product.batch))
+        return error;
+    return describe();
+  }
   /// What is to be computed; where the bias is, `execute` knows.
   llvm::Error describe() {
     bool isDouble = desc.a.dtype == DType::F64;
@@ -293,8 +253,9 @@ private:
                reinterpret_cast<void *>(input));
   }
 
-  /// Chooses an algorithm for operands that are aligned so.
-  llvm::Error choose(uint32_t alignment, const Choice &choice) {
+  /// Returns what cuBLASLt names for operands that are aligned so.
+  llvm::Expected<std::vector<Algorithm>> findCandidates(uint32_t alignment,
+                                                        const Choice &choice) {
     using Preference = Descriptor<cublasLtMatmulPreference_t>;
     Preference preference(handle->getLibrary(),
                           &CublasLt::cublasLtMatmulPreferenceDestroy);
@@ -333,11 +294,7 @@ private:
     if (candidates.empty())
       return makeError(ExitCode::Unsupported,
                        "cuBLASLt: it knows no algorithm for it");
-    llvm::Expected<size_t> fastest = findFastest(candidates, choice);
-    if (!fastest)
-      return fastest.takeError();
-    algorithms.push_back(candidates[*fastest]);
-    return llvm::Error::success();
+    return candidates;
   }
 
   /// Returns the number of the candidate that is the fastest, as far as is
@@ -441,6 +398,16 @@ public:
       return error;
     return made;
   }
+  llvm::Expected<int64_t> findWorkspace(const MatmulDesc &desc) override {
+    llvm::Expected<ColumnProduct> product = toColumns(desc);
+    if (!product)
+      return product.takeError();
+    llvm::Expected<Choice> choice = getChoice();
+    if (!choice)
+      return choice.takeError();
+    return CudaMatmul(*choice, desc)
+        .findWorkspace(std::move(*product), *choice);
+  }
   void setSpareMemory(int64_t bytes) override { spareBytes = bytes; }
 
 private:
@@ -449,10 +416,14 @@ private:
     if (!numTimed)
       return numTimed.takeError();
     std::lock_guard<std::mutex> held(mutex);
+    if (fault)
+      return makeError(fault->code, fault->message);
     if (!handle) {
       llvm::Expected<SharedHandle> made = CublasHandle::create(card);
-      if (!made)
-        return made.takeError();
+      if (!made) {
+        fault = describeError(made.takeError());
+        return makeError(fault->code, fault->message);
+      }
       llvm::Expected<std::string> name = card->describe();
       if (!name)
         return name.takeError();
@@ -474,6 +445,8 @@ private:
   std::atomic<int64_t> spareBytes{0};
   std::mutex mutex;
   SharedHandle handle;
+  /// Why there is none: nobody tries once more.
+  std::optional<ErrorDescription> fault;
   std::string place;
   AlgorithmCache cache{cacheFolder("products")};
 };

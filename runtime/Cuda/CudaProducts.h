@@ -22,6 +22,8 @@ public:
   /// As Device::prepare; Unsupported also where there is no library for it.
   virtual llvm::Expected<std::unique_ptr<CudaOp>>
   prepare(const MatmulDesc &desc) = 0;
+  /// As Device::findWorkspace, with errors of `prepare`.
+  virtual llvm::Expected<int64_t> findWorkspace(const MatmulDesc &desc) = 0;
   /// As Device::setSpareMemory.
   virtual void setSpareMemory(int64_t bytes) = 0;
 };

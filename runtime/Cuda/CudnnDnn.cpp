@@ -101,10 +101,14 @@ private:
   }
   /// Finds the library, and makes the card's context the thread's.
   llvm::Error start() {
+    if (fault)
+      return makeError(fault->code, fault->message);
     if (!handle) {
       llvm::Expected<SharedCudnn> made = CudnnHandle::create(card);
-      if (!made)
-        return made.takeError();
+      if (!made) {
+        fault = describeError(made.takeError());
+        return makeError(fault->code, fault->message);
+      }
       handle = std::move(*made);
     }
     return card->enter();
@@ -114,6 +118,8 @@ private:
   DeviceOptions options;
   std::mutex mutex;
   SharedCudnn handle;
+  /// Why there is none: nobody tries once more.
+  std::optional<ErrorDescription> fault;
   PlansByDescription<AttentionDesc> forwards;
   PlansByDescription<AttentionGradientDesc> backwards;
   PlansByDescription<ConvDesc> convolutions;

@@ -9,12 +9,19 @@ namespace ax::rt::cuda {
 
 namespace {
 
+llvm::Error noHeader() {
+  return makeError(ExitCode::Unsupported,
+                   "this was built without cuBLASLt's header (cublasLt.h "
+                   "beside cuda.h)");
+}
+
 class NoProducts : public CudaProducts {
 public:
   llvm::Expected<std::unique_ptr<CudaOp>> prepare(const MatmulDesc &) override {
-    return makeError(ExitCode::Unsupported,
-                     "this was built without cuBLASLt's header (cublasLt.h "
-                     "beside cuda.h)");
+    return noHeader();
+  }
+  llvm::Expected<int64_t> findWorkspace(const MatmulDesc &) override {
+    return noHeader();
   }
   void setSpareMemory(int64_t) override {}
 };

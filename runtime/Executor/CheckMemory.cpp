@@ -8,6 +8,8 @@
 #include "ax/Support/ByteText.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <map>
 #include <set>
 
@@ -26,7 +28,41 @@ struct DeviceRoom {
 
 } // namespace
 
-static void add(DeviceRoom &space, const RankContext &rank, bool hasStates) {
+/// Adds to what a rank needs what its device's libraries, and its communicator,
+/// say of their own.
+static llvm::Error addLibraries(MemoryNeeds &needs, const RankContext &rank) {
+  // Layers are alike.
+  std::vector<const LibraryDesc *> asked;
+  for (const Command *command : rank.stage->allCommands()) {
+    if (const auto *library = std::get_if<LibraryCommand>(&command->body)) {
+      if (llvm::any_of(asked, [&](const LibraryDesc *other) {
+            return *other == library->desc;
+          }))
+        continue;
+      asked.push_back(&library->desc);
+      llvm::Expected<int64_t> bytes = rank.device.findWorkspace(library->desc);
+      if (!bytes)
+        return addContext(bytes.takeError(), "rank " + llvm::Twine(rank.rank) +
+                                                 ", '" + command->name + "'");
+      needs.scratch = std::max(needs.scratch, *bytes);
+    } else if (const auto *collective =
+                   std::get_if<CollectiveCommand>(&command->body)) {
+      CollectiveSpecs specs(collective->parts.begin(), collective->parts.end());
+      const GroupSet &set =
+          rank.stage->groups[static_cast<size_t>(collective->groupSet)];
+      for (const std::vector<int32_t> &group : set.groups)
+        if (auto mine = llvm::find(group, rank.rank); mine != group.end())
+          needs.staging = std::max(
+              needs.staging, rank.communicator.findStaging(
+                                 specs, static_cast<int32_t>(group.size()),
+                                 static_cast<int32_t>(mine - group.begin())));
+    }
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error add(DeviceRoom &space, const RankContext &rank,
+                       bool hasStates) {
   const Program &program = rank.program;
   if (!space.first)
     space.first = &rank;
@@ -42,14 +78,19 @@ static void add(DeviceRoom &space, const RankContext &rank, bool hasStates) {
   MemoryNeeds needs =
       findNeeds(program, *rank.stage, isNew, rank.device.isNondeterministic());
   needs.ports *= numPortSlots;
+  if (llvm::Error error = addLibraries(needs, rank))
+    return error;
   space.needs += needs;
+  return llvm::Error::success();
 }
 
 llvm::Error checkMemory(llvm::ArrayRef<RankContext> ranks, bool hasStates) {
   std::map<int32_t, DeviceRoom> spaces;
   for (const RankContext &rank : ranks)
     if (!rank.device.getHostMapping())
-      add(spaces[rank.device.getMemorySpace()], rank, hasStates);
+      if (llvm::Error error =
+              add(spaces[rank.device.getMemorySpace()], rank, hasStates))
+        return error;
   for (const auto &[number, space] : spaces) {
     const RankContext &rank = *space.first;
     llvm::Expected<MemorySize> size = rank.device.getMemorySize();

@@ -158,6 +158,13 @@ public:
     return makeNcclCollective(rank, static_cast<NcclGroup &>(*group).comm,
                               group->getIndex(), specs, name);
   }
+  int64_t findStaging(const CollectiveSpecs &specs, int32_t size,
+                      int32_t index) const override {
+    bool isByNccl =
+        findFault(specs, size).empty() &&
+        (!reduces(specs.front().kind) || canReduce(specs.front().dtype));
+    return isByNccl ? scratchOf(specs, size, index) : 0;
+  }
   llvm::Expected<std::unique_ptr<StreamOperation>>
   prepareSendOnStream(int32_t peer, int64_t, int64_t bytes,
                       const std::string &name) override {

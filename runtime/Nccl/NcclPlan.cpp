@@ -202,4 +202,11 @@ NcclPlan planNccl(const CollectiveSpec &spec, int32_t members, int32_t me,
   return Planner(spec, members, me, scratch).make();
 }
 
+int64_t scratchOf(const CollectiveSpecs &specs, int32_t members, int32_t me) {
+  int64_t bytes = 0;
+  for (const CollectiveSpec &spec : specs)
+    bytes += planNccl(spec, members, me, bytes).scratchBytes;
+  return bytes;
+}
+
 } // namespace ax::rt::nccl

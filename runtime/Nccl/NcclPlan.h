@@ -82,6 +82,9 @@ bool canReduce(DType type);
 NcclPlan planNccl(const CollectiveSpec &spec, int32_t members, int32_t me,
                   int64_t scratch = 0);
 
+/// Bytes of scratch that the plans of all `specs` take together.
+int64_t scratchOf(const CollectiveSpecs &specs, int32_t members, int32_t me);
+
 } // namespace ax::rt::nccl
 
 #endif // AX_RUNTIME_NCCL_NCCLPLAN_H

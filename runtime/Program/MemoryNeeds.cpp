@@ -20,7 +20,8 @@ static constexpr std::pair<const char *, int64_t MemoryNeeds::*> kinds[] = {
     {"kept values", &MemoryNeeds::kept},
     {"received values", &MemoryNeeds::slots},
     {"inputs and outputs", &MemoryNeeds::ports},
-    {"scratch", &MemoryNeeds::scratch}};
+    {"scratch", &MemoryNeeds::scratch},
+    {"copies of exchanges", &MemoryNeeds::staging}};
 
 int64_t MemoryNeeds::total() const {
   int64_t sum = 0;
@@ -62,6 +63,14 @@ static int64_t scratchOf(const AttentionGradientDesc &desc,
   return sums + rows * perQuery + again;
 }
 
+/// Where nobody reads the sums of attention's softmax, they are scratch.
+static int64_t scratchOf(const AttentionDesc &desc) {
+  if (byteSize(desc.q.dtype) != sizeof(uint16_t) || desc.givesLogSums)
+    return 0;
+  return desc.q.sizes[0] * desc.q.sizes[1] * desc.q.sizes[2] *
+         static_cast<int64_t>(sizeof(float));
+}
+
 MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
                       llvm::function_ref<bool(int32_t)> counts,
                       bool nondeterministic) {
@@ -101,6 +110,8 @@ MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
               std::get_if<AttentionGradientDesc>(&call->desc))
         needs.scratch =
             std::max(needs.scratch, scratchOf(*gradient, nondeterministic));
+      else if (const auto *forwards = std::get_if<AttentionDesc>(&call->desc))
+        needs.scratch = std::max(needs.scratch, scratchOf(*forwards));
     }
   return needs;
 }

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is said and done on a card (the simulated one) before the first step: what
-has no library."""
+has no library, memory that is not there."""
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from _training import compiled, part
 from cases import MODELS, Failed, run, scratch, tool
+from gpu_graphs import reference
 from gpu_streams import CUDA
 
 GPT = MODELS / "gpt2_sdpa_dynamo18_static"
+RUN_FAILED = 8
 OLD = {"SIMGPU_CUDNN_VERSION": "91500"}
 WHY = "the cuDNN that is there is of version 9.15, and 9.16 is needed"
 
@@ -58,6 +67,84 @@ def codeWithoutCudnn():
         never(run(*start, env=env | OLD))
 
 
+def exactMemory(make, settings, *flags, kinds=("scratch",)):
+    """A card with what is said to be needed has enough, of libraries, too: nothing
+    is allocated that was not counted."""
+    with scratch() as folder:
+        command = [tool("axrun"), *make(folder), *flags]
+
+        def start(memory, **options):
+            return run(*command, env=CUDA | settings | {
+                "SIMGPU_MEMORY": str(memory)}, **options)
+
+        low, high, said = 1 << 12, 1 << 26, ""
+        while high - low > 64:
+            middle = (low + high) // 2
+            done = start(middle, expect=(0, RUN_FAILED))
+            if done.returncode == 0:
+                high = middle
+            elif "of memory free, and" in done.stderr:
+                low, said = middle, done.stderr
+            else:
+                raise Failed(f"{middle} bytes: {done.stderr}")
+        for kind in kinds:
+            if not re.search(rf"of memory free, .*[:,] {kind} \d", said):
+                raise Failed(f"no {kind}: {said}")
+
+
+def trains(folder, *flags):
+    np.savez(f"{folder}/data.npz", **part("train", slice(0, 64)))
+    return [compiled(folder, *flags), "--data", f"{folder}/data.npz", "--steps=1"]
+
+
+def predicts(model, *options):
+    def make(folder):
+        run(tool("axopt"), MODELS / model / "model.onnx", "--test-data",
+            MODELS / model, "--quiet", *options, "-o", f"{folder}/plan.mlir")
+        return [f"{folder}/plan.mlir", "--random-inputs=1"]
+    return make
+
+
+# Parts of an inner dimension, which NCCL's calls do not have, are copied.
+GATHERED = """
+!part = tensor<64x64xf32, #ax.layout<[{}, {data}]>>
+!all = tensor<64x64xf32, #ax.layout<[{}, {}]>>
+ax.plan @p version 1 {
+  ax.mesh [data = 2]
+  ax.program @main(%x: !part {ax.name = "x"}) -> (!all {ax.name = "y"}) {
+    %y = ax.stage @forward0 on 0 (%v = %x : !part) -> (!all) {
+      %a = ax.unary neg %v : !part -> !part
+      %b = ax.all_gather %a over {data} : !part -> !all
+      %c = ax.unary neg %b : !all -> !all
+      ax.yield %c : !all
+    }
+    ax.schedule "mine" {
+      stage 0: "F0"
+    }
+    ax.return %y : !all
+  }
+}
+"""
+
+
+def gathers(folder):
+    Path(f"{folder}/plan.mlir").write_text(GATHERED)
+    return [f"{folder}/plan.mlir", "--random-inputs=1"]
+
+
+def attends(folder):
+    return [reference(folder, "gpt2_tied", "input=1x32", "--precision=bf16"),
+            "--data", f"{folder}/data.npz", "--steps=1"]
+
+
 def cases(every):
     yield "attention without cuDNN", withoutCudnn
     yield "compiled attention without cuDNN", codeWithoutCudnn
+    cudnn = {"AXRUN_TARGET": "sm_90+cudnn+sim"}
+    yield "memory of products", exactMemory, trains, {}
+    yield ("memory of convolutions", exactMemory,
+           predicts("convnet_eager_ts17_dyn", "--dim", "batch=4"), cudnn)
+    yield "memory of attention", exactMemory, attends, cudnn
+    yield "memory of exchanges", partial(
+        exactMemory, kinds=["copies of exchanges"]), gathers, {
+            "SIMGPU_CARDS": "2", "SIMGPU_PATIENCE": "20000"}, "--comm=nccl"

@@ -321,6 +321,15 @@ protected:
 
 TEST_F(CudaAttentionTest, IsThere) { EXPECT_EQ(cuda::whyNoCudnn(), ""); }
 
+TEST_F(CudaAttentionTest, WorkspacesAreKnownBefore) {
+  ProductRunner runner;
+  AttentionDesc desc = makeAttentionDesc(DType::F16, small);
+  // A number for each query at least.
+  int64_t rows = small.batch * small.heads * small.queries;
+  EXPECT_GE(runner.findWorkspace(desc), rows * 4);
+  EXPECT_GE(runner.findWorkspace(makeGradientDesc(desc)), rows * 4);
+}
+
 TEST_F(CudaAttentionTest, NothingIsLeftOfIt) {
   {
     ProductRunner runner;

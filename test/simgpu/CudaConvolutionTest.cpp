@@ -146,6 +146,14 @@ TEST_F(CudaConvolutionTest, EqualOnesHaveOnePlan) {
   EXPECT_GT(simgpuCounted("cudnnBackendFinalize"), before + 2);
 }
 
+TEST_F(CudaConvolutionTest, WorkspacesAreKnownBefore) {
+  ProductRunner runner;
+  for (ConvKind kind : allConvKinds)
+    EXPECT_GT(runner.findWorkspace(makeConvDesc(kind, DType::BF16, small)), 0);
+  ConvDesc wide = makeConvDesc(ConvKind::Forward, DType::F64, small);
+  EXPECT_EQ(llvm::cantFail(runner.device.findWorkspace(wide)), 0);
+}
+
 TEST_F(CudaConvolutionTest, PlansAreKept) {
   std::string cache = ::testing::TempDir() + "convolution-plans";
   std::filesystem::remove_all(cache);

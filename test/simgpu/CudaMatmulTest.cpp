@@ -329,6 +329,23 @@ TEST_F(CudaMatmulTest, NothingIsLeftOfAProduct) {
   }
 }
 
+TEST_F(CudaMatmulTest, WorkspacesAreKnownBefore) {
+  // The second algorithm, which wants most, or the last, which wants nothing.
+  for (const char *fastest : {"1", "2"}) {
+    startSimgpu({{"FASTEST", fastest}});
+    ProductRunner runner;
+    uint64_t before = simgpuCounted("cuMemAlloc");
+    MatmulDesc desc = makeProduct(DType::F32, {}, 16, 16, 16);
+    EXPECT_GE(llvm::cantFail(runner.device.findWorkspace(desc)), 4096);
+    EXPECT_EQ(simgpuCounted("cuMemAlloc"), before);
+    EXPECT_GE(runner.findWorkspace(desc), 4096);
+    EXPECT_EQ(runner.findWorkspace(makeProduct(DType::F32, {}, 0, 5, 6)), 0);
+    // What the card lacks.
+    MatmulDesc whole = makeProduct(DType::I32, {}, 4, 5, 6);
+    EXPECT_EQ(llvm::cantFail(runner.device.findWorkspace(whole)), 0);
+  }
+}
+
 TEST_F(CudaMatmulTest, Batches) {
   ProductRunner runner;
   auto calls = [&](const MatmulDesc &desc) {

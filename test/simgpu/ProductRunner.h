@@ -54,6 +54,14 @@ public:
     llvm::consumeError(stream->synchronize());
     return failed;
   }
+  /// The scratch memory that is known before, of which what is prepared asks
+  /// for no more.
+  int64_t findWorkspace(const LibraryDesc &desc) {
+    int64_t known = llvm::cantFail(device.findWorkspace(desc));
+    EXPECT_GE(known,
+              llvm::cantFail(device.prepare(desc, {}))->getWorkspaceBytes());
+    return known;
+  }
   /// What preparing it says.
   ErrorDescription refusal(const LibraryDesc &desc) {
     return describeError(device.prepare(desc, {}).takeError());

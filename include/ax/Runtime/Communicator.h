@@ -201,6 +201,12 @@ public:
   virtual llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(Device &device,
                                                                  int64_t bytes);
 
+  /// Returns how much memory of the device such a collective of `size` ranks
+  /// copies by, of which this one is number `index`: all that a rank exchanges
+  /// shares it. `specs` have no fault.
+  virtual int64_t findStaging(const CollectiveSpecs &specs, int32_t size,
+                              int32_t index) const;
+
   /// Makes every rank's waits fail with `reason`. The first call decides. May
   /// be called from any thread.
   virtual void abort(const std::string &reason) = 0;

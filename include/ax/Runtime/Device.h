@@ -306,6 +306,10 @@ public:
   /// Unsupported where it is of another kind of device.
   virtual llvm::Expected<std::unique_ptr<DeviceKernel>>
   loadKernel(const Kernel &kernel) = 0;
+  /// Returns as much scratch memory as what `prepare` makes of it will ask for,
+  /// or more, before anything is allocated: 0 where that cannot be known, or
+  /// the device lacks the operation.
+  virtual llvm::Expected<int64_t> findWorkspace(const LibraryDesc &desc);
   /// Returns the operation that `desc`, which has no fault, describes; an
   /// Unsupported error where the device cannot do it. `constant` is read only
   /// during the call, unless the result `readsConstant()`.

@@ -9,9 +9,9 @@
 
 namespace ax::rt {
 
-/// Bytes of a device's memory, by what they are for. What libraries pack, and
-/// what they use for a while, only they know, but for the gradient of
-/// attention, which takes much.
+/// Bytes of a device's memory, by what they are for. What libraries pack only
+/// they know, and what they use for a while, too (Device::findWorkspace), but
+/// for attention, whose gradient takes much.
 struct MemoryNeeds {
   /// States from files, or prepared, and what is made of them once, or when
   /// they are updated; other states that change; all other ones.
@@ -21,9 +21,11 @@ struct MemoryNeeds {
   /// Slots of transfers, and parts of the program's inputs and outputs, of one
   /// micro-batch.
   int64_t slots = 0, ports = 0;
-  /// What kernels, and gradients of attention of 16-bit floats, use for a
-  /// while.
+  /// What kernels, and attention of 16-bit floats and its gradient, use for a
+  /// while; on a device what its libraries say.
   int64_t scratch = 0;
+  /// What exchanges copy by, where a communicator says so.
+  int64_t staging = 0;
 
   int64_t total() const;
   MemoryNeeds &operator+=(const MemoryNeeds &other);
