@@ -30,6 +30,9 @@ llvm::Error Stream::recordAtLaunch(Event &) { return captureError(); }
 bool Device::canReach(const Device &) const { return false; }
 bool Device::canCapture() const { return false; }
 void Device::setSpareMemory(int64_t) {}
+std::shared_ptr<const void> Device::loadAhead(llvm::ArrayRef<const Kernel *>) {
+  return nullptr;
+}
 llvm::Expected<int64_t> Device::findWorkspace(const LibraryDesc &) { return 0; }
 
 } // namespace ax::rt

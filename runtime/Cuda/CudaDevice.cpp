@@ -89,6 +89,10 @@ public:
   loadKernel(const Kernel &kernel) override {
     return CudaKernel::load(card, kernel);
   }
+  std::shared_ptr<const void>
+  loadAhead(llvm::ArrayRef<const Kernel *> kernels) override {
+    return loadModules(card, kernels);
+  }
   llvm::Expected<int64_t> findWorkspace(const LibraryDesc &desc) override {
     llvm::Expected<int64_t> found = 0;
     if (const auto *matmul = std::get_if<MatmulDesc>(&desc)) {

@@ -12,6 +12,10 @@ namespace ax::rt::cuda {
 /// Code on a card, which all who load equal images share.
 class CudaModule;
 
+/// As Device::loadAhead.
+std::shared_ptr<const void> loadModules(const SharedCard &card,
+                                        llvm::ArrayRef<const Kernel *> kernels);
+
 class CudaKernel : public DeviceKernel {
 public:
   /// As Device::loadKernel.

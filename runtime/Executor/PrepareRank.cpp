@@ -6,6 +6,8 @@
 #include "ax/Runtime/RankOperation.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -293,6 +295,13 @@ llvm::Error RankExecutor::prepareSteps() {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return packedBytes(*steps[a].command) > packedBytes(*steps[b].command);
   });
+  std::vector<const Kernel *> kernels;
+  for (const Step &step : steps)
+    if (const auto *body = std::get_if<KernelCommand>(&step.command->body))
+      kernels.push_back(&program.kernels[static_cast<size_t>(body->kernel)]);
+  llvm::sort(kernels);
+  kernels.erase(llvm::unique(kernels), kernels.end());
+  std::shared_ptr<const void> ahead = context.device.loadAhead(kernels);
   int64_t workspaceBytes = 0;
   for (size_t i : order) {
     progress.setOnHost(static_cast<int32_t>(i));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is said and done on a card (the simulated one) before the first step: what
-has no library, memory that is not there."""
+has no library, memory that is not there, code that is made for the card."""
 import re
 from functools import partial
 from pathlib import Path
@@ -137,6 +137,29 @@ def attends(folder):
             "--data", f"{folder}/data.npz", "--steps=1"]
 
 
+def loadedTogether():
+    """Code of many kernels is made by several threads, of each once; ranks of a
+    card share it."""
+    with scratch() as folder:
+        plan, *rest = trains(folder, "--dp=2")
+        counts = {}
+        for comm, cards in ("local", "1"), ("nccl", "2"):
+            file = Path(f"{folder}/{comm}")
+            run(tool("axrun"), plan, *rest, f"--comm={comm}", env=CUDA | {
+                "SIMGPU_CARDS": cards, "SIMGPU_COUNTS": str(file),
+                "SIMGPU_JIT": "10", "SIMGPU_PATIENCE": "20000"})
+            counts[comm] = {name: int(count) for name, count in (
+                line.split() for line in file.read_text().splitlines())}
+        one, two = (counts[comm]["cuModuleLoadDataEx"]
+                    for comm in ("local", "nccl"))
+        # By `local` kernels reduce, too.
+        if not 20 < two / 2 < one < 1.2 * two / 2:
+            raise Failed(f"{one} modules on a card, and {two} on two")
+        for count in counts.values():
+            if count["loadsTogether"] < 2:
+                raise Failed(f"{count['loadsTogether']} at the same time")
+
+
 def cases(every):
     yield "attention without cuDNN", withoutCudnn
     yield "compiled attention without cuDNN", codeWithoutCudnn
@@ -148,3 +171,4 @@ def cases(every):
     yield "memory of exchanges", partial(
         exactMemory, kinds=["copies of exchanges"]), gathers, {
             "SIMGPU_CARDS": "2", "SIMGPU_PATIENCE": "20000"}, "--comm=nccl"
+    yield "kernels loaded together", loadedTogether

@@ -7,7 +7,9 @@
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 
+#include <array>
 #include <set>
+#include <thread>
 
 using namespace ax;
 using namespace ax::rt;
@@ -16,8 +18,13 @@ namespace {
 
 /// A rank on the simulated card.
 struct Rank {
-  explicit Rank(const char *order = "eager") {
-    startSimgpu({{"ORDER", order}});
+  explicit Rank(const char *order = "eager", const char *jit = "0",
+                const char *failure = nullptr) {
+    std::map<std::string, std::string> settings = {{"ORDER", order},
+                                                   {"JIT", jit}};
+    if (failure)
+      settings["FAIL"] = failure;
+    startSimgpu(settings);
     DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
     devices = llvm::cantFail(cuda.create({0, 0}, DeviceOptions()));
     stream = llvm::cantFail(devices[0]->createStream());
@@ -94,6 +101,72 @@ TEST(CudaKernelTest, BuffersAndScalarsAreParameters) {
   for (int i = 0; i < 12; ++i)
     EXPECT_EQ(numbers[32 + i],
               static_cast<float>(i < 10 ? 16 + 2 * i : 32 + i));
+}
+
+/// So many kernels whose images differ.
+std::vector<Kernel> manyKernels(size_t count) {
+  std::vector<Kernel> kernels(count, kernelOf());
+  for (size_t i = 0; i < count; ++i)
+    kernels[i].image.push_back(static_cast<uint8_t>(i));
+  return kernels;
+}
+
+TEST(CudaKernelTest, RanksLoadAtTheSameTime) {
+  Rank rank("eager", "50");
+  std::vector<Kernel> kernels = manyKernels(4);
+  std::vector<std::unique_ptr<DeviceKernel>> loaded(8);
+  std::vector<std::thread> threads;
+  // The second rank wants what the first is at.
+  for (size_t i = 0; i < loaded.size(); ++i)
+    threads.emplace_back(
+        [&, i] { loaded[i] = rank.load(kernels[i % 4], i / 4); });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(simgpuCounted("loadsTogether"), 4U);
+  EXPECT_EQ(simgpuCounted("cuModuleLoadDataEx"), 4U);
+  loaded.clear();
+  EXPECT_EQ(simgpuCounted("cuModuleUnload"), 4U);
+}
+
+TEST(CudaKernelTest, WhoWaitsForWhatFailsLoadsItself) {
+  Rank rank("eager", "50", "cuModuleLoadDataEx:1:2");
+  Kernel kernel = kernelOf();
+  std::array<bool, 2> isThere{};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 2; ++i)
+    threads.emplace_back([&, i] {
+      auto loaded = rank.devices[i]->loadKernel(kernel);
+      isThere[i] = bool(loaded);
+      llvm::consumeError(loaded.takeError());
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_NE(isThere[0], isThere[1]);
+}
+
+TEST(CudaKernelTest, ManyAreLoadedAhead) {
+  if (std::thread::hardware_concurrency() < 2)
+    GTEST_SKIP() << "there is one processor";
+  Rank rank("eager", "20");
+  std::vector<Kernel> kernels = manyKernels(12);
+  // Who wants it is told what is wrong with it.
+  kernels[5].image.clear();
+  kernels[7].format = "an object";
+  std::vector<const Kernel *> all;
+  for (const Kernel &kernel : kernels)
+    all.push_back(&kernel);
+  EXPECT_EQ(rank.devices[0]->loadAhead(llvm::ArrayRef(all).take_front(4)),
+            nullptr);
+  EXPECT_EQ(simgpuCounted("cuModuleLoadDataEx"), 0U);
+  auto ahead = rank.devices[0]->loadAhead(all);
+  EXPECT_GE(simgpuCounted("loadsTogether"), 2U);
+  EXPECT_EQ(simgpuCounted("cuModuleLoadDataEx"), 10U);
+  auto one = rank.load(kernels[0]);
+  EXPECT_EQ(simgpuCounted("cuModuleLoadDataEx"), 10U);
+  EXPECT_EQ(rank.refused(kernels[5]).code, ExitCode::BadPlan);
+  EXPECT_EQ(rank.refused(kernels[7]).code, ExitCode::Unsupported);
+  ahead.reset();
+  EXPECT_EQ(simgpuCounted("cuModuleUnload"), 9U);
 }
 
 TEST(CudaKernelTest, RanksShareEqualCode) {

@@ -3,8 +3,11 @@
 
 #include "Simulator.h"
 
+#include "llvm/ADT/ScopeExit.h"
+
 #include <climits>
 #include <cstring>
+#include <thread>
 
 using namespace simgpu;
 
@@ -68,6 +71,9 @@ struct Launch {
 SIMGPU_ENTRY CUresult cuModuleLoadDataEx(CUmodule *handle, const void *image,
                                          unsigned numOptions,
                                          CUjit_option *options, void **values) {
+  // As a driver, it makes code beside other threads that do.
+  std::this_thread::sleep_for(sim().beginLoad());
+  llvm::scope_exit end([] { sim().endLoad(); });
   return sim().enterUnsafe("cuModuleLoadDataEx", [&](Context &context) {
     ErrorLog log;
     if (CUresult result = log.read(numOptions, options, values))

@@ -105,6 +105,7 @@ Settings readSettings() {
   reader.numbers("SIMGPU_CAPABILITY", settings.capabilities);
   reader.number("SIMGPU_DRIVER", settings.driver);
   reader.number("SIMGPU_PATIENCE", settings.patienceMilliseconds);
+  reader.number("SIMGPU_JIT", settings.jitMilliseconds);
   return settings;
 }
 

@@ -48,6 +48,8 @@ struct Settings {
   std::string countsFile;
   /// How long a wait that nothing here can end waits for the host.
   uint64_t patienceMilliseconds = 1000;
+  /// How long the driver makes code of an image.
+  uint64_t jitMilliseconds = 0;
 
   uint64_t capabilityOf(int card) const {
     return capabilities[std::min(static_cast<size_t>(card),

@@ -199,6 +199,18 @@ bool Simulator::isDroppedWait(uint64_t waiting, const Event &event) {
           number % dropped.divisor == dropped.remainder);
 }
 
+std::chrono::milliseconds Simulator::beginLoad() {
+  std::unique_lock<std::mutex> held(mutex);
+  uint64_t &most = counts["loadsTogether"];
+  most = std::max(most, ++numLoading);
+  return std::chrono::milliseconds(settings.jitMilliseconds);
+}
+
+void Simulator::endLoad() {
+  std::unique_lock<std::mutex> held(mutex);
+  --numLoading;
+}
+
 void Simulator::writeCounts() {
   std::unique_lock<std::mutex> held(mutex);
   if (settings.countsFile.empty())

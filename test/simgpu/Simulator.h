@@ -187,6 +187,10 @@ public:
   void setComputing(bool is) { ofThread().isComputing = is; }
   /// Counts a copy up for which the calling thread does not wait with what it
   /// computes: it has launched a kernel, and has waited for no stream since.
+  /// Around what makes code of a module, on any thread; returns how long that
+  /// takes.
+  std::chrono::milliseconds beginLoad();
+  void endLoad();
   void countUpload() { counts["uploadsAhead"] += ofThread().isComputing; }
   /// The most of a card's memory that was in use.
   void countMemory(const Context &context) {
@@ -214,6 +218,7 @@ private:
   CUresult countCall(const std::string &call);
 
   std::mutex mutex;
+  uint64_t numLoading = 0;
   std::map<std::string, uint64_t> counts;
   /// How often streams waited for others, by their numbers in threads.
   using Waits = std::map<std::pair<uint64_t, uint64_t>, uint64_t>;

@@ -19,6 +19,7 @@
 
 #include "ax/Runtime/LibraryOps.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 
 #include <atomic>
@@ -306,6 +307,11 @@ public:
   /// Unsupported where it is of another kind of device.
   virtual llvm::Expected<std::unique_ptr<DeviceKernel>>
   loadKernel(const Kernel &kernel) = 0;
+  /// Returns what `loadKernel` of these will find done as long as the result
+  /// lives, where a device makes their code faster several at a time; null
+  /// where nothing is won. An error of one is that of its own `loadKernel`.
+  virtual std::shared_ptr<const void>
+  loadAhead(llvm::ArrayRef<const Kernel *> kernels);
   /// Returns as much scratch memory as what `prepare` makes of it will ask for,
   /// or more, before anything is allocated: 0 where that cannot be known, or
   /// the device lacks the operation.
