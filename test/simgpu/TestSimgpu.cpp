@@ -33,8 +33,8 @@ void startSimgpu(const std::map<std::string, std::string> &settings) {
   setenv("AXRUN_CUDA_ALGORITHMS", "1", 1);
   for (const char *name :
        {"ORDER", "MEMORY", "CARDS", "CAPABILITY", "DRIVER", "FAIL", "DROP_WAIT",
-        "COUNTS", "PATIENCE", "ALGORITHMS", "CUDNN_ENGINES", "CUDNN_VERSION",
-        "NCCL_FAULT", "NCCL_TOGETHER", "NCCL_VERSION"}) {
+        "COUNTS", "JIT", "PATIENCE", "ALGORITHMS", "CUDNN_ENGINES",
+        "CUDNN_VERSION", "NCCL_FAULT", "NCCL_TOGETHER", "NCCL_VERSION"}) {
     std::string variable = std::string("SIMGPU_") + name;
     auto found = settings.find(name);
     if (found == settings.end())
