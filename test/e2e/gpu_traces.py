@@ -76,6 +76,23 @@ def onTheirStreams(tracks):
     return {kind for kind, _ in counts}
 
 
+def behindTheirOperands(tracks):
+    """What is exchanged is made by then. (What is sent may go when it is, before
+    computing comes to the command.)"""
+    for (rank, stream), track in tracks.items():
+        if stream != "exchange":
+            continue
+        commands = defaultdict(lambda: ([], []))
+        for number, events in enumerate((track, tracks[rank, "compute"])):
+            for event in events:
+                of = event["args"]["what"], event["name"], event["args"]["micro-batch"]
+                commands[of][number].append(event["ts"])
+        for of, (done, asked) in commands.items():
+            # Of each time one part, or a beginning and an end.
+            for begun, first in zip(asked, done[::len(done) // len(asked) or 1]):
+                check(first >= begun - SLACK, (rank, of, begun, first))
+
+
 def besideComputing(tracks):
     """For how long computing and exchanges of a rank are at it at the same time,
     in microseconds."""
@@ -119,6 +136,7 @@ def ofStreams(layout, comm, order, wanted, *model):
     with scratch() as folder:
         tracks, report, table = traced(folder, layout, comm, order, *model)
         oneAfterAnother(tracks)
+        behindTheirOperands(tracks)
         kinds = onTheirStreams(tracks)
         check(wanted <= kinds, kinds)
         timesAddUp(report, table)
