@@ -32,17 +32,17 @@ static ComposeAttentionOptions attentionFor(const GpuTarget &target) {
 
 SmallVector<std::string> findComposedAttention(PlanOp plan,
                                                const GpuTarget &target) {
-  SmallVector<std::string> names;
+  llvm::SmallSetVector<StringRef, 8> names;
   if (target.hasCudnn)
-    return names;
+    return {};
   GpuTarget with = target;
   with.hasCudnn = true;
   ComposeAttentionOptions options = attentionFor(with);
   plan.walk([&](Operation *op) {
     if (isLeftToCudnn(op, options))
-      names.push_back(getNodeName(op).str());
+      names.insert(getNodeName(op));
   });
-  return names;
+  return llvm::map_to_vector(names, [](StringRef name) { return name.str(); });
 }
 
 std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,

@@ -51,12 +51,17 @@ static BinaryKind combining(ReduceOpKind kind) {
 }
 
 /// Elements of a part: a divisor of the row's, or, as a sum may have zeros
-/// behind it, as many as there should be. Zero where the row stays whole.
+/// behind it, as many as there should be. Zero where the row stays whole; so do
+/// those of products of floats, as a part alone may overflow where a product so
+/// far is 0, or is done with.
 static int64_t choosePart(CumulativeOp op) {
   constexpr int64_t fewest = 32, wanted = 64, most = 128;
   RankedTensorType type = tensorType(op.getOperand());
   int64_t size = type.getDimSize(op.getDim());
-  if (size < longRow || 2 * type.getNumElements() / size > manyThreads)
+  bool isOfFloats = op.getKind() == ReduceOpKind::prod &&
+                    isa<FloatType>(type.getElementType());
+  if (isOfFloats || size < longRow ||
+      2 * type.getNumElements() / size > manyThreads)
     return 0;
   for (int64_t part : {wanted, most, fewest})
     if (size % part == 0)
@@ -70,15 +75,18 @@ static int64_t choosePart(CumulativeOp op) {
 /// What is worked out for an element, once more for another kernel: as a result
 /// of one that another reads it would have to be there whole, and so would its
 /// rows be of one block.
-static Value remade(OpBuilder &builder, Value value, unsigned depth = 8) {
+static Value remade(OpBuilder &builder, Value value, IRMapping &made,
+                    unsigned depth = 8) {
+  if (Value known = made.lookupOrNull(value))
+    return known;
   Operation *maker = value.getDefiningOp();
   if (!maker || depth == 0 || fusionKind(maker) != FusionKind::Pull ||
       isCostly(maker))
     return value;
-  IRMapping mapping;
   for (Value operand : maker->getOperands())
-    mapping.map(operand, remade(builder, operand, depth - 1));
-  return builder.clone(*maker, mapping)->getResult(0);
+    if (Value own = remade(builder, operand, made, depth - 1); own != operand)
+      made.map(operand, own);
+  return builder.clone(*maker, made)->getResult(0);
 }
 
 /// Sums of narrow floats are rounded once, in the end. Returns what is left to
@@ -110,7 +118,8 @@ static CumulativeOp split(CumulativeOp op, int64_t part) {
   Value inParts = t.reshape(x, shape);
   Value own = CumulativeOp::create(t.b, op.getKind(), inParts, dim + 1,
                                    op.getExclusive(), op.getReverse());
-  Value sums = t.reduce(op.getKind(), remade(t.b, inParts), dim + 1,
+  IRMapping made;
+  Value sums = t.reduce(op.getKind(), remade(t.b, inParts, made), dim + 1,
                         /*keepDims=*/false);
   auto before = CumulativeOp::create(t.b, op.getKind(), sums, dim,
                                      /*exclusive=*/true, op.getReverse());

@@ -23,6 +23,8 @@ static std::optional<std::string> findFault(PinAttr pin, TypeRange results,
                                             const sharding::Mesh &mesh) {
   if (pin.getResult() >= results.size())
     return "there is no result " + std::to_string(pin.getResult());
+  if (pin.getUser() && pin.getWeak())
+    return "it is a user's, and so not weak";
   return findLayoutFault(pin.getLayout(), results[pin.getResult()], mesh);
 }
 

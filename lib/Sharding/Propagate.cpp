@@ -17,7 +17,8 @@
 //
 // The order of the four is that of what each needs: what is partial follows
 // from which factors are split, and what a change costs, from both. Refine
-// changes splits, so PartialSums comes after it once more. To decide and to
+// changes splits, so PartialSums comes after it once more; where Refine has
+// passed sums on, that is held against a search that does not. To decide and to
 // reshard are two calls, because what is decided is written into the IR in
 // between, where it can be read and edited.
 //
@@ -106,9 +107,24 @@ Decided Propagator::decide(const Graph &graph, const Pins &pins) {
   state.applyPins(pins);
   detail::spread(state);
   detail::passPartialSums(state);
+  const detail::State::Assigned unrefined = state.getAssigned();
   Decided decided;
-  decided.numTries = detail::refine(state);
-  detail::passPartialSums(state);
+  auto search = [&](bool mayPassOn) {
+    detail::Refined refined = detail::refine(state, mayPassOn);
+    decided.numTries += refined.numTries;
+    detail::passPartialSums(state);
+    return refined.passesOn;
+  };
+  // What passes sums on is decided anew behind a search, which may have taken
+  // them to be passed where that is not so in the end.
+  if (search(/*mayPassOn=*/true)) {
+    const detail::State::Assigned passedOn = state.getAssigned();
+    double seconds = state.totalSeconds();
+    state.setAssigned(unrefined);
+    search(/*mayPassOn=*/false);
+    if (seconds <= state.totalSeconds())
+      state.setAssigned(passedOn);
+  }
   decided.shardings = detail::shardingsOf(state);
   decided.warnings = std::move(state.warnings);
   return decided;

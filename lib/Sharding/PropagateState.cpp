@@ -255,6 +255,15 @@ bool State::splitsOver(int op, AxesId axes) {
   return false;
 }
 
+double State::totalSeconds() {
+  double seconds = 0;
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    seconds += opSeconds(static_cast<int>(op));
+  for (size_t t = 0; t < graph.tensors.size(); ++t)
+    seconds += treeSeconds(*this, static_cast<int>(t));
+  return seconds;
+}
+
 std::optional<ReduceKind> State::ownReduction(int op) const {
   const Rule &rule = graph.ops[op].rule;
   for (size_t f = 0; f < rule.factors.size(); ++f)

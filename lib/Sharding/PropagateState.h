@@ -91,6 +91,21 @@ public:
   bool applyPin(const FactorPin &pin);
   bool applyPin(const TensorPin &pin);
 
+  /// How all ops are assigned.
+  struct Assigned {
+    std::vector<std::vector<Split>> factors;
+    std::vector<Passing> passing;
+    std::vector<const OpLayouts *> layouts;
+  };
+  Assigned getAssigned() const { return {factors, passing, layouts}; }
+  void setAssigned(const Assigned &assigned) {
+    factors = assigned.factors;
+    passing = assigned.passing;
+    layouts = assigned.layouts;
+  }
+  /// Predicted seconds of all ops and all reshardings.
+  double totalSeconds();
+
   Assignment assignmentOf(int op);
   /// Axes that the factors of an op split over or have reserved, but for one.
   AxesId axesOfOthers(int op, int factor);
@@ -160,9 +175,14 @@ restore(State &state, const Pins &pins, const Shardings &shardings);
 /// Says what made a resharding necessary, for the reader (ReshardCause.cpp).
 std::string causeOf(State &state, const Reshard &reshard);
 
-/// Searches for cheaper assignments of unpinned factors, and returns how many
-/// changes it tried (Refine.cpp).
-int64_t refine(State &state);
+struct Refined {
+  /// Changes that were tried.
+  int64_t numTries = 0;
+  /// Some of those that were kept pass a sum on.
+  bool passesOn = false;
+};
+/// Searches for cheaper assignments of unpinned factors (Refine.cpp).
+Refined refine(State &state, bool mayPassOn);
 
 } // namespace ax::sharding::detail
 

@@ -25,7 +25,9 @@
 // the sum over channels. What saves more of the sum of all seconds is kept.
 //
 // Of a partial sum, all that read it are also tried together: where they are
-// split over its axes, none alone could pass it on to where it is smaller.
+// split over its axes, none alone could pass it on to where it is smaller. As
+// passing is decided anew behind the search, such a change is held against a
+// search without them (Propagate.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,9 +45,9 @@ enum class Follow { None, Backward, Forward };
 
 class Refiner {
 public:
-  explicit Refiner(State &state)
+  Refiner(State &state, bool mayPassOn)
       : state(state), graph(state.graph), table(state.table), trial(state),
-        tries(graph.tensors.size()) {}
+        mayPassOn(mayPassOn), tries(graph.tensors.size()) {}
 
   /// In program order, each tensor until nothing more is saved there. The order
   /// counts, as each change is kept: the result is a local optimum, and the
@@ -62,7 +64,7 @@ public:
     }
   }
 
-  int64_t numTried() const { return trial.numWeighed; }
+  Refined getResult() const { return {trial.numWeighed, passesOn}; }
 
 private:
   /// A sweep can only find something where the one before changed something
@@ -123,6 +125,7 @@ private:
   const Graph &graph;
   LayoutTable &table;
   Trial trial;
+  bool mayPassOn, passesOn = false;
   std::vector<Try> tries;
   /// Room of a function that is called often.
   std::vector<bool> fixed;
@@ -297,6 +300,8 @@ void Refiner::passOn(int tensor, AxesId axes) {
   while (!open.empty() && trial.changes().size() < maxOps) {
     int op = state.order[*open.begin()];
     open.erase(open.begin());
+    for (int operand : graph.ops[op].operands)
+      trial.readTensor(operand);
     std::optional<Passing> passing = passingOf(op, axes);
     std::vector<Split> factors = without(op, axes).value_or(state.factors[op]);
     if (!passing || leaves(op) || !state.canHave(op, factors))
@@ -368,8 +373,9 @@ bool Refiner::improve(int tensor) {
         consider(use.op, *factors, best);
     }
   }
+  const double bestOfOthers = best.gain;
   if (const LayoutEntry &given = table[tree.produced];
-      producer.op >= 0 && given.partial != LayoutTable::noAxes &&
+      mayPassOn && producer.op >= 0 && given.partial != LayoutTable::noAxes &&
       given.value.partialKind == ReduceKind::Sum) {
     passOn(tensor, given.partial);
     if (!trial.changes().empty())
@@ -379,16 +385,17 @@ bool Refiner::improve(int tensor) {
     tries[tensor] = {trial.numMoves, trial.getRead()};
     return false;
   }
+  passesOn |= best.gain > bestOfOthers;
   trial.make(best);
   return true;
 }
 
 } // namespace
 
-int64_t refine(State &state) {
-  Refiner refiner(state);
+Refined refine(State &state, bool mayPassOn) {
+  Refiner refiner(state, mayPassOn);
   refiner.run();
-  return refiner.numTried();
+  return refiner.getResult();
 }
 
 } // namespace ax::sharding::detail

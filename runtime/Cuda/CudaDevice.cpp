@@ -94,21 +94,21 @@ public:
     return loadModules(card, kernels);
   }
   llvm::Expected<int64_t> findWorkspace(const LibraryDesc &desc) override {
-    llvm::Expected<int64_t> found = 0;
+    auto otherwise = [](llvm::Error error) -> llvm::Expected<int64_t> {
+      ErrorDescription why = describeError(std::move(error));
+      if (why.code == ExitCode::Unsupported)
+        return 0;
+      return makeError(why.code, why.message);
+    };
     if (const auto *matmul = std::get_if<MatmulDesc>(&desc)) {
-      found = products->findWorkspace(*matmul);
-    } else if (auto op = prepare(desc, {})) {
-      // Its plan is kept, and takes no memory of the card.
-      found = (*op)->getWorkspaceBytes();
-    } else {
-      found = op.takeError();
+      llvm::Expected<int64_t> found = products->findWorkspace(*matmul);
+      return found ? std::move(found) : otherwise(found.takeError());
     }
-    if (found)
-      return found;
-    ErrorDescription why = describeError(found.takeError());
-    if (why.code == ExitCode::Unsupported)
-      return 0;
-    return makeError(why.code, why.message);
+    // Its plan is kept, and takes no memory of the card.
+    llvm::Expected<std::unique_ptr<LibraryOp>> op = prepare(desc, {});
+    if (!op)
+      return otherwise(op.takeError());
+    return (*op)->getWorkspaceBytes();
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &) override {

@@ -421,8 +421,10 @@ private:
     if (!handle) {
       llvm::Expected<SharedHandle> made = CublasHandle::create(card);
       if (!made) {
-        fault = describeError(made.takeError());
-        return makeError(fault->code, fault->message);
+        ErrorDescription why = describeError(made.takeError());
+        if (why.code == ExitCode::Unsupported)
+          fault = why;
+        return makeError(why.code, why.message);
       }
       llvm::Expected<std::string> name = card->describe();
       if (!name)
@@ -445,7 +447,7 @@ private:
   std::atomic<int64_t> spareBytes{0};
   std::mutex mutex;
   SharedHandle handle;
-  /// Why there is none: nobody tries once more.
+  /// Why there is no library: nobody looks once more.
   std::optional<ErrorDescription> fault;
   std::string place;
   AlgorithmCache cache{cacheFolder("products")};

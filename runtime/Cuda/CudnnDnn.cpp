@@ -106,8 +106,10 @@ private:
     if (!handle) {
       llvm::Expected<SharedCudnn> made = CudnnHandle::create(card);
       if (!made) {
-        fault = describeError(made.takeError());
-        return makeError(fault->code, fault->message);
+        ErrorDescription why = describeError(made.takeError());
+        if (why.code == ExitCode::Unsupported)
+          fault = why;
+        return makeError(why.code, why.message);
       }
       handle = std::move(*made);
     }
@@ -118,7 +120,7 @@ private:
   DeviceOptions options;
   std::mutex mutex;
   SharedCudnn handle;
-  /// Why there is none: nobody tries once more.
+  /// Why there is no library: nobody looks once more.
   std::optional<ErrorDescription> fault;
   PlansByDescription<AttentionDesc> forwards;
   PlansByDescription<AttentionGradientDesc> backwards;

@@ -7,11 +7,13 @@
 #include "ax/Runtime/MemoryNeeds.h"
 #include "ax/Support/ByteText.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Threads.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
 #include <set>
+#include <thread>
 
 namespace ax::rt {
 
@@ -24,26 +26,37 @@ struct DeviceRoom {
   MemoryNeeds needs;
   /// The parts of states that nobody changes: ranks share them.
   std::set<std::pair<int32_t, int64_t>> shared;
+  /// What libraries use, as far as they were asked: layers, and ranks, are
+  /// alike.
+  std::vector<std::pair<const LibraryDesc *, int64_t>> workspaces;
 };
 
 } // namespace
 
+static llvm::Expected<int64_t> findWorkspace(DeviceRoom &space,
+                                             const RankContext &rank,
+                                             const LibraryDesc &desc) {
+  for (auto [known, bytes] : space.workspaces)
+    if (*known == desc)
+      return bytes;
+  llvm::Expected<int64_t> bytes = rank.device.findWorkspace(desc);
+  if (bytes)
+    space.workspaces.emplace_back(&desc, *bytes);
+  return bytes;
+}
+
 /// Adds to what a rank needs what its device's libraries, and its communicator,
 /// say of their own.
-static llvm::Error addLibraries(MemoryNeeds &needs, const RankContext &rank) {
-  // Layers are alike.
-  std::vector<const LibraryDesc *> asked;
+static llvm::Error addLibraries(MemoryNeeds &needs, DeviceRoom &space,
+                                const RankContext &rank) {
   for (const Command *command : rank.stage->allCommands()) {
     if (const auto *library = std::get_if<LibraryCommand>(&command->body)) {
-      if (llvm::any_of(asked, [&](const LibraryDesc *other) {
-            return *other == library->desc;
-          }))
-        continue;
-      asked.push_back(&library->desc);
-      llvm::Expected<int64_t> bytes = rank.device.findWorkspace(library->desc);
+      llvm::Expected<int64_t> bytes = findWorkspace(space, rank, library->desc);
       if (!bytes)
-        return addContext(bytes.takeError(), "rank " + llvm::Twine(rank.rank) +
-                                                 ", '" + command->name + "'");
+        return addContext(bytes.takeError(),
+                          "rank " + llvm::Twine(rank.rank) + ", stage '" +
+                              rank.stage->name + "', preparing '" +
+                              command->name + "'");
       needs.scratch = std::max(needs.scratch, *bytes);
     } else if (const auto *collective =
                    std::get_if<CollectiveCommand>(&command->body)) {
@@ -78,19 +91,58 @@ static llvm::Error add(DeviceRoom &space, const RankContext &rank,
   MemoryNeeds needs =
       findNeeds(program, *rank.stage, isNew, rank.device.isNondeterministic());
   needs.ports *= numPortSlots;
-  if (llvm::Error error = addLibraries(needs, rank))
+  if (llvm::Error error = addLibraries(needs, space, rank))
     return error;
   space.needs += needs;
   return llvm::Error::success();
 }
 
-llvm::Error checkMemory(llvm::ArrayRef<RankContext> ranks, bool hasStates) {
-  std::map<int32_t, DeviceRoom> spaces;
+/// Adds up what the ranks of each device need. Libraries take their time to say
+/// what they use, so each device has a thread.
+static llvm::Error addAll(std::map<int32_t, DeviceRoom> &spaces,
+                          llvm::ArrayRef<RankContext> ranks, bool hasStates) {
+  std::map<int32_t, std::vector<const RankContext *>> ranksOf;
   for (const RankContext &rank : ranks)
     if (!rank.device.getHostMapping())
-      if (llvm::Error error =
-              add(spaces[rank.device.getMemorySpace()], rank, hasStates))
-        return error;
+      ranksOf[rank.device.getMemorySpace()].push_back(&rank);
+  std::vector<llvm::Error> errors;
+  std::vector<std::thread> threads;
+  errors.reserve(ranksOf.size());
+  for (const auto &[number, those] : ranksOf) {
+    errors.push_back(llvm::Error::success());
+    auto work = [&space = spaces[number], &those = those, hasStates,
+                 &error = errors.back()] {
+      for (const RankContext *rank : those)
+        if (!error)
+          error = add(space, *rank, hasStates);
+    };
+    auto thread = ranksOf.size() > 1
+                      ? startThread("a thread that counts memory", work)
+                      : llvm::Expected<std::thread>(std::thread());
+    if (thread && thread->joinable()) {
+      threads.push_back(std::move(*thread));
+      continue;
+    }
+    // It is done here, then.
+    if (!thread)
+      llvm::consumeError(thread.takeError());
+    work();
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  llvm::Error first = llvm::Error::success();
+  for (llvm::Error &error : errors)
+    if (error && !first)
+      first = std::move(error);
+    else
+      llvm::consumeError(std::move(error));
+  return first;
+}
+
+llvm::Error checkMemory(llvm::ArrayRef<RankContext> ranks, bool hasStates) {
+  std::map<int32_t, DeviceRoom> spaces;
+  if (llvm::Error error = addAll(spaces, ranks, hasStates))
+    return error;
   for (const auto &[number, space] : spaces) {
     const RankContext &rank = *space.first;
     llvm::Expected<MemorySize> size = rank.device.getMemorySize();

@@ -12,8 +12,8 @@ namespace ax::rt {
 using Clock = std::chrono::steady_clock;
 
 /// What a stream did of one executed command of a rank. Of each execution the
-/// computing stream has one event, which comes first: of an exchange that
-/// another stream does it is how long computing waits for that. Where the
+/// computing stream has one event, before those of a collective: of an exchange
+/// that another stream does it is how long computing waits for that. Where the
 /// device is the host itself, all is on that stream.
 struct TraceEvent {
   /// In place of a command: a micro-batch's inputs go up, or its outputs come

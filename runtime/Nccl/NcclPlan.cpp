@@ -81,7 +81,7 @@ private:
   /// Where all members have as much of it, so that no part has padding: a call
   /// for each slice, of `whole` bytes in all. False where copies are better.
   bool addSlices(CallKind kind, int64_t numSlices, int64_t whole) {
-    if (numSlices != 1 && (whole == 0 || whole < numSlices * largeSlice))
+    if (numSlices != 1 && (numSlices == 0 || whole / numSlices < largeSlice))
       return false;
     bool gathers = kind == CallKind::AllGather;
     int64_t slice = whole / numSlices, part = slice / members;

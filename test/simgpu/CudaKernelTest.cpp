@@ -112,7 +112,7 @@ std::vector<Kernel> manyKernels(size_t count) {
 }
 
 TEST(CudaKernelTest, RanksLoadAtTheSameTime) {
-  Rank rank("eager", "50");
+  Rank rank("eager", "500");
   std::vector<Kernel> kernels = manyKernels(4);
   std::vector<std::unique_ptr<DeviceKernel>> loaded(8);
   std::vector<std::thread> threads;
@@ -142,6 +142,7 @@ TEST(CudaKernelTest, WhoWaitsForWhatFailsLoadsItself) {
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_NE(isThere[0], isThere[1]);
+  EXPECT_EQ(simgpuCounted("loadsTogether"), 1U);
 }
 
 TEST(CudaKernelTest, ManyAreLoadedAhead) {

@@ -22,7 +22,7 @@ def SplitScans : Pass<"axl-split-scans"> {
     rest], each part has a running sum of its own, and one of the parts' sums is added,
     which is split likewise; narrow floats are f32 until the end. Shapes alone decide
     how many parts there are; a size that has no suitable divisor is padded for sums,
-    and stays whole for others.
+    and stays whole for others, as do products of floats.
   }];
 }
 

@@ -44,13 +44,27 @@ axl.stage @prime(%x: tensor<491xi64>) {
   axl.yield %0 : tensor<491xi64>
 }
 
-// Short rows, many rows, and products that nothing divides stay whole.
+// What several operands are made of is made once more, too.
+// CHECK-LABEL: axl.stage @powers
+// CHECK-COUNT-6: ax.binary mul
+// CHECK-NOT: ax.binary mul
+axl.stage @powers(%x: tensor<512xf32>) {
+  %a = ax.binary mul %x, %x : tensor<512xf32>, tensor<512xf32> -> tensor<512xf32>
+  %b = ax.binary mul %a, %a : tensor<512xf32>, tensor<512xf32> -> tensor<512xf32>
+  %c = ax.binary mul %b, %a : tensor<512xf32>, tensor<512xf32> -> tensor<512xf32>
+  %0 = ax.cumulative sum %c dim 0 : tensor<512xf32> -> tensor<512xf32>
+  axl.yield %0 : tensor<512xf32>
+}
+
+// Short rows, many rows, products that nothing divides, and those of floats, of
+// which a part may overflow alone, stay whole.
 // CHECK-LABEL: axl.stage @whole
-// CHECK-COUNT-3: ax.cumulative
+// CHECK-COUNT-4: ax.cumulative
 // CHECK-NOT: ax.cumulative
-axl.stage @whole(%short: tensor<8x128xf32>, %many: tensor<262144x256xf32>, %prime: tensor<491xf32>) {
+axl.stage @whole(%short: tensor<8x128xf32>, %many: tensor<262144x256xf32>, %prime: tensor<491xi32>, %floats: tensor<512xf32>) {
   %0 = ax.cumulative sum %short dim 1 : tensor<8x128xf32> -> tensor<8x128xf32>
   %1 = ax.cumulative sum %many dim 1 : tensor<262144x256xf32> -> tensor<262144x256xf32>
-  %2 = ax.cumulative prod %prime dim 0 : tensor<491xf32> -> tensor<491xf32>
-  axl.yield %0, %1, %2 : tensor<8x128xf32>, tensor<262144x256xf32>, tensor<491xf32>
+  %2 = ax.cumulative prod %prime dim 0 : tensor<491xi32> -> tensor<491xi32>
+  %3 = ax.cumulative prod %floats dim 0 : tensor<512xf32> -> tensor<512xf32>
+  axl.yield %0, %1, %2, %3 : tensor<8x128xf32>, tensor<262144x256xf32>, tensor<491xi32>, tensor<512xf32>
 }

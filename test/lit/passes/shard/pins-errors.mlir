@@ -25,6 +25,17 @@ ax.plan @p version 1 {
 ax.plan @p version 1 {
   ax.mesh [pipe = 1, data = 1, depth = 1, row = 1, col = 2] in time [micro = 1]
   ax.program @main(%x: tensor<4x64xf32> {ax.name = "x"}) -> (tensor<4x64xf32> {ax.name = "y"}) {
+    // expected-error @+1 {{it is a user's, and so not weak}}
+    %y = ax.unary relu %x {ax.pins = [#ax.pin<[?, {col}] user weak because "mine">]} : tensor<4x64xf32> -> tensor<4x64xf32>
+    ax.return %y : tensor<4x64xf32>
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [pipe = 1, data = 1, depth = 1, row = 1, col = 2] in time [micro = 1]
+  ax.program @main(%x: tensor<4x64xf32> {ax.name = "x"}) -> (tensor<4x64xf32> {ax.name = "y"}) {
     // expected-error @+1 {{of the tensor's 2 dimensions it names 1}}
     %y = ax.unary relu %x {ax.pins = [#ax.pin<[{col}] because "mine">]} : tensor<4x64xf32> -> tensor<4x64xf32>
     ax.return %y : tensor<4x64xf32>
