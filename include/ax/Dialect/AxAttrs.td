@@ -73,10 +73,10 @@ def Ax_PinAttr : Ax_Attr<"Pin", "pin"> {
 
     Whoever uses the tensor finds the dimensions so, if need be after a
     resharding; nothing is said of `?`. Of a state: how it is stored. `user`: it
-    comes before what a recipe says, `weak`: behind it, and operations learn of it
-    when all other pins have spread; of two equal ones the last holds. `open`:
-    propagation may split further. `here_only`: operations beside it do not learn
-    of it.
+    comes before what a recipe says. `weak`: it gives way to what a recipe says of
+    the same dimension, and operations learn of it when all other pins have
+    spread. Of two equal ones the last holds. `open`: propagation may split
+    further. `here_only`: operations beside it do not learn of it.
   }];
   let parameters = (ins "unsigned":$result, "::ax::LayoutAttr":$layout,
                         ArrayRefParameter<"int64_t">:$dims, "bool":$user,

@@ -52,8 +52,6 @@ public:
   }
 };
 
-/// An operation on memory of devices, whose work is put on a stream. Prepared,
-/// started and ended like an Operation, with errors of the stream besides.
 /// Is told of what an operation has put on a stream of its own.
 class StreamObserver {
 public:
@@ -63,6 +61,8 @@ public:
   virtual llvm::Error end(Stream &stream) = 0;
 };
 
+/// An operation on memory of devices, whose work is put on a stream. Prepared,
+/// started and ended like an Operation, with errors of the stream besides.
 class StreamOperation {
 public:
   virtual ~StreamOperation();

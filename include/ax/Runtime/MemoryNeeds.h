@@ -22,7 +22,7 @@ struct MemoryNeeds {
   /// micro-batch.
   int64_t slots = 0, ports = 0;
   /// What kernels, and attention of 16-bit floats and its gradient, use for a
-  /// while; on a device what its libraries say.
+  /// while; on a device at least what its libraries say.
   int64_t scratch = 0;
   /// What exchanges copy by, where a communicator says so.
   int64_t staging = 0;

@@ -57,8 +57,8 @@ struct Graph {
   std::vector<GraphOp> ops;
 };
 
-/// The stronger one comes last. What is asked weakly spreads only where nothing
-/// else does.
+/// The stronger one comes last. What is asked weakly holds where it is asked,
+/// and spreads only where nothing else does.
 enum class PinLevel { Weak, Recipe, User };
 
 /// Splits a factor exactly so (an unsplit one: never splits it). With `open`,
