@@ -83,6 +83,7 @@ static FactorPlace placeOf(int factor, const Rule &rule) {
 }
 
 void PinWriter::add(const FactorPin &pin, StringRef asks) {
+  assert(pin.level != PinLevel::Weak && "of tensors alone");
   FactorPlace place = placeOf(pin.factor, graph.rule(pin.op));
   Layout split;
   split.dims.push_back(pin.split);

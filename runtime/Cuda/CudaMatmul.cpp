@@ -387,30 +387,36 @@ public:
 
   llvm::Expected<std::unique_ptr<CudaOp>>
   prepare(const MatmulDesc &desc) override {
-    llvm::Expected<ColumnProduct> product = toColumns(desc);
-    if (!product)
-      return product.takeError();
-    llvm::Expected<Choice> choice = getChoice();
-    if (!choice)
-      return choice.takeError();
-    auto made = std::make_unique<CudaMatmul>(*choice, desc);
-    if (llvm::Error error = made->prepare(std::move(*product), *choice))
+    auto asked = translate(desc);
+    if (!asked)
+      return asked.takeError();
+    auto &[product, choice] = *asked;
+    auto made = std::make_unique<CudaMatmul>(choice, desc);
+    if (llvm::Error error = made->prepare(std::move(product), choice))
       return error;
     return made;
   }
   llvm::Expected<int64_t> findWorkspace(const MatmulDesc &desc) override {
+    auto asked = translate(desc);
+    if (!asked)
+      return asked.takeError();
+    auto &[product, choice] = *asked;
+    return CudaMatmul(choice, desc).findWorkspace(std::move(product), choice);
+  }
+  void setSpareMemory(int64_t bytes) override { spareBytes = bytes; }
+
+private:
+  /// What is asked of cuBLASLt, and by whom.
+  llvm::Expected<std::pair<ColumnProduct, Choice>>
+  translate(const MatmulDesc &desc) {
     llvm::Expected<ColumnProduct> product = toColumns(desc);
     if (!product)
       return product.takeError();
     llvm::Expected<Choice> choice = getChoice();
     if (!choice)
       return choice.takeError();
-    return CudaMatmul(*choice, desc)
-        .findWorkspace(std::move(*product), *choice);
+    return std::pair(std::move(*product), std::move(*choice));
   }
-  void setSpareMemory(int64_t bytes) override { spareBytes = bytes; }
-
-private:
   llvm::Expected<Choice> getChoice() {
     llvm::Expected<int> numTimed = numTimedAlgorithms();
     if (!numTimed)
