@@ -107,6 +107,9 @@ NOT = {
         "axlaunch/fewer ranks, compiled": "compiles for processors",
         "compiled_plans": "compiles for processors",
         "dump_tensors/expected folders": "wants nothing to be said",
+        **{f"train/{name} --tp={ranks} --sequence-parallel, for a card":
+           "runs code for processors"
+           for name in ("gpt2_tied", "llama") for ranks in (2, 4)},
     },
 }
 

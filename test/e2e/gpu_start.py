@@ -11,6 +11,7 @@ from _training import compiled, part
 from cases import MODELS, Failed, run, scratch, tool
 from gpu_graphs import reference
 from gpu_streams import CUDA
+from nccl import gathering
 
 GPT = MODELS / "gpt2_sdpa_dynamo18_static"
 RUN_FAILED = 8
@@ -106,25 +107,7 @@ def predicts(model, *options):
 
 
 # Parts of an inner dimension, which NCCL's calls do not have, are copied.
-GATHERED = """
-!part = tensor<64x64xf32, #ax.layout<[{}, {data}]>>
-!all = tensor<64x64xf32, #ax.layout<[{}, {}]>>
-ax.plan @p version 1 {
-  ax.mesh [data = 2]
-  ax.program @main(%x: !part {ax.name = "x"}) -> (!all {ax.name = "y"}) {
-    %y = ax.stage @forward0 on 0 (%v = %x : !part) -> (!all) {
-      %a = ax.unary neg %v : !part -> !part
-      %b = ax.all_gather %a over {data} : !part -> !all
-      %c = ax.unary neg %b : !all -> !all
-      ax.yield %c : !all
-    }
-    ax.schedule "mine" {
-      stage 0: "F0"
-    }
-    ax.return %y : !all
-  }
-}
-"""
+GATHERED = gathering("64x64", "[{}, {data}]", "[{}, {}]")
 
 
 def gathers(folder):

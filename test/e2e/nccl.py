@@ -147,10 +147,12 @@ def splits(flags, numSplits):
             raise Failed(found)
 
 
-# What is gathered, and what it is gathered of, are 24 MiB of an arena.
-LARGE = """
-!part = tensor<4194304xf32, #ax.layout<[{data}]>>
-!all = tensor<4194304xf32, #ax.layout<[{}]>>
+def gathering(shape, part, whole):
+    """A plan of two ranks that gather what a kernel makes, for another one."""
+    return f"""
+!part = tensor<{shape}xf32, #ax.layout<{part}>>
+!all = tensor<{shape}xf32, #ax.layout<{whole}>>
+""" + """
 ax.plan @p version 1 {
   ax.mesh [data = 2]
   ax.program @main(%x: !part {ax.name = "x"}) -> (!all {ax.name = "y"}) {
@@ -167,6 +169,10 @@ ax.plan @p version 1 {
   }
 }
 """
+
+
+# What is gathered, and what it is gathered of, are 24 MiB of an arena.
+LARGE = gathering("4194304", "[{data}]", "[{}]")
 
 
 def known():

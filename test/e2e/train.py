@@ -106,7 +106,11 @@ def checkWeights(trained, final, spreads, optimizer):
             raise Failed(f"{name} differs by {difference} of {largest}")
 
 
-def follows(model, layout, optimizer):
+# A plan is laid out by what a card takes for it, and the processor runs it.
+FOR_A_CARD = ["--compile", "--target=sm_90,native"]
+
+
+def follows(model, layout, optimizer, flags=()):
     wanted = json.loads((model / "reference.json").read_text())
     wanted = wanted["optimizers"][optimizer]
     steps = wanted["steps"]
@@ -116,11 +120,12 @@ def follows(model, layout, optimizer):
                    for name, array in data.items()}
         shape = "x".join(map(str, data["input"].shape[1:]))
         np.savez(f"{folder}/data.npz", **samples)
+        plan = f"{folder}/plan.{'axc' if flags else 'mlir'}"
         run(tool("axopt"), model / "model.onnx", "--train",
             "--loss=cross_entropy(logits,labels)", "--clip-norm=1",
             "--shape", "input=" + shape, *options(wanted["options"]),
-            *layout.split(), "-o", f"{folder}/plan.mlir")
-        run(tool("axrun"), f"{folder}/plan.mlir", "--data",
+            *layout.split(), *flags, "-o", plan)
+        run(tool("axrun"), plan, "--data",
             f"{folder}/data.npz", "--steps", len(steps),
             "--no-shuffle", "--log", f"{folder}/log", "--save-weights",
             f"{folder}/model.safetensors")
@@ -162,6 +167,10 @@ def cases(every):
     for model in sorted(MODELS.iterdir()):
         for layout in ALIKE + MEETING.get(model.name, []):
             yield f"{model.name} {layout}", alike, model, layout
+    for name in "gpt2_tied", "llama":
+        for layout in "--tp=2 --sequence-parallel", "--tp=4 --sequence-parallel":
+            yield (f"{name} {layout}, for a card", follows, TRAINING / name, layout,
+                   "adamw", FOR_A_CARD)
     for model, layout in trained(every):
         for number, optimizer in enumerate(OPTIMIZERS):
             if every or number == 0 or layout in OFTEN:

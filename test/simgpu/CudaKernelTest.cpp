@@ -170,6 +170,32 @@ TEST(CudaKernelTest, ManyAreLoadedAhead) {
   EXPECT_EQ(simgpuCounted("cuModuleUnload"), 9U);
 }
 
+// An error is that of who wants the kernel, as long as what was loaded ahead is
+// held; then it is tried anew.
+TEST(CudaKernelTest, WhatFailsAheadIsNotTriedTwice) {
+  if (std::thread::hardware_concurrency() < 2)
+    GTEST_SKIP() << "there is one processor";
+  Rank rank("eager", "0", "cuModuleLoadDataEx:3:2");
+  std::vector<Kernel> kernels = manyKernels(12);
+  std::vector<const Kernel *> all;
+  for (const Kernel &kernel : kernels)
+    all.push_back(&kernel);
+  auto ahead = rank.devices[0]->loadAhead(all);
+  std::vector<const Kernel *> failed;
+  for (const Kernel &kernel : kernels)
+    if (auto loaded = rank.devices[0]->loadKernel(kernel); !loaded) {
+      llvm::consumeError(loaded.takeError());
+      failed.push_back(&kernel);
+    }
+  ASSERT_EQ(failed.size(), 1U);
+  EXPECT_NE(rank.refused(*failed[0]).message.find("cuModuleLoadDataEx"),
+            std::string::npos);
+  EXPECT_EQ(simgpuCounted("cuModuleLoadDataEx"), 12U);
+  ahead.reset();
+  EXPECT_TRUE(rank.load(*failed[0]));
+  EXPECT_EQ(simgpuCounted("cuModuleLoadDataEx"), 13U);
+}
+
 TEST(CudaKernelTest, RanksShareEqualCode) {
   Rank rank;
   Kernel same = kernelOf(), other = kernelOf();
