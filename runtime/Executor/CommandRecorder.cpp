@@ -3,6 +3,8 @@
 
 #include "CommandRecorder.h"
 
+#include <algorithm>
+
 namespace ax::rt {
 
 llvm::Error CommandRecorder::create(std::unique_ptr<Event> &event) {
@@ -17,14 +19,27 @@ llvm::Error CommandRecorder::create(std::unique_ptr<Event> &event) {
 }
 
 llvm::Error CommandRecorder::setOrigin(Stream &stream) {
-  Run &run = runs[current];
+  Run &run = runs[current], &last = runs[1 - current];
   if (llvm::Error error = create(run.origin))
     return error;
+  // The stream has nothing else to do: the event is reached between these.
+  Clock::time_point asked = Clock::now();
   if (llvm::Error error = stream.record(*run.origin))
     return error;
   if (llvm::Error error = run.origin->synchronize())
     return error;
-  run.originTime = Clock::now();
+  Clock::time_point seen = Clock::now();
+  // The host may see it much later, so runs are placed by the device's clock,
+  // as what one command after another does must not overlap; the host's holds
+  // that one on course.
+  run.originTime = asked;
+  if (last.origin) {
+    llvm::Expected<std::chrono::nanoseconds> since =
+        run.origin->since(*last.origin);
+    if (!since)
+      return since.takeError();
+    run.originTime = std::clamp(last.originTime + *since, asked, seen);
+  }
   return llvm::Error::success();
 }
 

@@ -23,15 +23,16 @@ BESIDE = {"send": "send", "recv": "receive"} | dict.fromkeys(COLLECTIVES, "excha
 AWAITED = "--tp=2 --dp=2 --zero=3", ("gpt2_tied", "input=4x32")
 
 
-def traced(folder, layout, comm, order, model=("fc_net", "input=32x64")):
+def traced(folder, layout, comm, order, model=("fc_net", "input=32x64"), late=0):
     """The events of each track, by the rank and the stream that it names, in order;
     and the report."""
     plan = reference(folder, *model, *layout.split())
     report, table = profile(
-        folder, plan, "--data", f"{folder}/data.npz", "--steps=3", "--quiet",
-        "--trace-steps=2..3", "--profile=0", f"--comm={comm}", "--trace",
+        folder, plan, "--data", f"{folder}/data.npz", "--steps=4", "--quiet",
+        "--trace-steps=2..4", "--profile=0", f"--comm={comm}", "--trace",
         f"{folder}/trace", env=CUDA | {
             "SIMGPU_ORDER": order, "SIMGPU_PATIENCE": "20000",
+            "SIMGPU_LATE": str(late),
             "SIMGPU_CARDS": "4" if comm == "nccl" else "1"})
     events = json.loads(Path(f"{folder}/trace").read_text())["traceEvents"]
     names = {event["tid"]: event["args"]["name"] for event in events
@@ -48,7 +49,7 @@ def traced(folder, layout, comm, order, model=("fc_net", "input=32x64")):
 
 
 def oneAfterAnother(tracks):
-    """A stream does its work in order, in the two steps that are asked for."""
+    """A stream does its work in order, in the steps that are asked for."""
     ends = [event["ts"] + event["dur"] for track in tracks.values()
             for event in track]
     for name, track in tracks.items():
@@ -142,6 +143,14 @@ def ofStreams(layout, comm, order, wanted, *model):
         timesAddUp(report, table)
 
 
+def stepsThatAreSeenLate():
+    """What the host sees late has not been later: a step is behind the one before,
+    not in it."""
+    with scratch() as folder:
+        tracks, _, _ = traced(folder, "--dp=2", "local", "eager", late=20000)
+        oneAfterAnother(tracks)
+
+
 def overlap():
     """A sum goes on while something else is computed, where the card chooses so. On
     one stream nothing would be at the same time as anything."""
@@ -182,5 +191,6 @@ def cases(every):
     for comm in "local", "nccl":
         yield (f"exchanges that are awaited later: {comm}", ofStreams,
                AWAITED[0], comm, "random:2", {"all_reduce", "wait"}, AWAITED[1])
+    yield "steps that are seen late", stepsThatAreSeenLate
     yield "exchanges beside computing", overlap
     yield "a processor", ofOneStream

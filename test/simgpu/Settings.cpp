@@ -106,6 +106,7 @@ Settings readSettings() {
   reader.number("SIMGPU_DRIVER", settings.driver);
   reader.number("SIMGPU_PATIENCE", settings.patienceMilliseconds);
   reader.number("SIMGPU_JIT", settings.jitMilliseconds);
+  reader.number("SIMGPU_LATE", settings.lateMicroseconds);
   return settings;
 }
 

@@ -50,6 +50,9 @@ struct Settings {
   uint64_t patienceMilliseconds = 1000;
   /// How long the driver makes code of an image.
   uint64_t jitMilliseconds = 0;
+  /// How much later than an event is done every second wait of a thread for one
+  /// returns, the first among them.
+  uint64_t lateMicroseconds = 0;
 
   uint64_t capabilityOf(int card) const {
     return capabilities[std::min(static_cast<size_t>(card),

@@ -206,6 +206,11 @@ std::chrono::milliseconds Simulator::beginLoad() {
   return std::chrono::milliseconds(settings.jitMilliseconds);
 }
 
+std::chrono::microseconds Simulator::getLateness() {
+  std::unique_lock<std::mutex> held(mutex);
+  return std::chrono::microseconds(settings.lateMicroseconds);
+}
+
 void Simulator::endLoad() {
   std::unique_lock<std::mutex> held(mutex);
   --numLoading;

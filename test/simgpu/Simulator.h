@@ -185,12 +185,13 @@ public:
   uint64_t nextStreamOfThread() { return ++ofThread().numStreams; }
   /// The calling thread has launched a kernel, or has waited for a stream.
   void setComputing(bool is) { ofThread().isComputing = is; }
-  /// Counts a copy up for which the calling thread does not wait with what it
-  /// computes: it has launched a kernel, and has waited for no stream since.
   /// Around what makes code of a module, on any thread; returns how long that
   /// takes.
   std::chrono::milliseconds beginLoad();
   void endLoad();
+  std::chrono::microseconds getLateness();
+  /// Counts a copy up for which the calling thread does not wait with what it
+  /// computes: it has launched a kernel, and has waited for no stream since.
   void countUpload() { counts["uploadsAhead"] += ofThread().isComputing; }
   /// The most of a card's memory that was in use.
   void countMemory(const Context &context) {
