@@ -111,6 +111,11 @@ def minilm():
     return pathlib.Path(os.environ.get("AXOPT_CACHE", default)) / "minilm"
 
 
+def graphOf(folder):
+    """The graph of a model of MODELS, beside which its weights are."""
+    return (minilm() if folder.name == "minilm" else folder) / "model.onnx"
+
+
 def scratch():
     """A temporary folder, for `with`."""
     return tempfile.TemporaryDirectory(prefix="axopt-test-")

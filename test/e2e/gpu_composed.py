@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from _onnx_text import model
-from cases import MODELS, TRAINING, Failed, minilm, run, scratch, tool
+from cases import MODELS, TRAINING, Failed, graphOf, run, scratch, tool
 from devices import simulated
 
 # With a weight in front, which has a gradient.
@@ -327,7 +327,7 @@ def modelConvolves(folder, precision):
 
 def leaves(source, convolutions):
     """Of a model in training nothing to the CPU, or what no cuDNN does."""
-    graph = (minilm() if source.name == "minilm" else source) / "model.onnx"
+    graph = graphOf(source)
     with scratch() as folder:
         plan = f"{folder}/plan.mlir"
         run(tool("axopt"), graph, "--quiet", "--test-data",
