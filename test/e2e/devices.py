@@ -60,7 +60,7 @@ CARDS = {
     "prepare": "",
     "train": "^fc_net .*(--dp=2 --tp=2 --zero=3$|"
              "--dp=2 --pp=2 --micro-batches=2 --zero=3)",
-    "train_checkpoints": "resumes",
+    "train_checkpoints": "resumes as",
 }
 # Each rank on a card of its own, which exchange by the simulated NCCL.
 NCCL = {

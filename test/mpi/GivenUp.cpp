@@ -14,7 +14,7 @@ namespace {
 // is somebody else's by then.
 TEST_P(CommunicatorSuite, WhatIsGivenUpIsNotWritten) {
   run(2, [](Communicator &comm) {
-    constexpr int64_t bytes = 32 << 20;
+    constexpr int64_t bytes = 8 << 20;
     std::vector<char> memory(bytes, 1);
     void *at = memory.data();
     char small = 0;
