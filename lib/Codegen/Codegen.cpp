@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/Codegen.h"
 
-#include "Float8Products.h"
+#include "EightBitProducts.h"
 #include "IndexedInputs.h"
 #include "StageBuilder.h"
 #include "ax/Cost/OpCost.h"

@@ -51,10 +51,7 @@ static bool isGiven(Operation *op) {
 /// Commands whose operands are states that no step changes, constants, or
 /// results of such commands.
 static llvm::SetVector<Operation *> findRepeated(LocalStageOp stage) {
-  llvm::SmallDenseSet<Value> fixed;
-  if (auto frozen = stage->getAttrOfType<DenseI64ArrayAttr>(kFrozen))
-    for (int64_t number : frozen.asArrayRef())
-      fixed.insert(stage.getBlock().getArgument(number));
+  llvm::DenseSet<Value> fixed(llvm::from_range, findFrozen(stage));
   llvm::SetVector<Operation *> repeated;
   for (Operation &op : stage.getBlock()) {
     if (isa<ConstantOp>(op)) {

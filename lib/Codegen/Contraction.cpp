@@ -54,10 +54,10 @@ static bool hasRows(const rt::TensorDesc &tensor) {
 
 /// Whether the last dimension is contiguous, and all that is along others
 /// begins where a library wants it.
-static bool hasFloat8Rows(const rt::TensorDesc &tensor) {
+static bool hasEightBitRows(const rt::TensorDesc &tensor) {
   bool result = tensor.strides.back() == 1;
   for (size_t i = 0; i + 1 < tensor.sizes.size(); ++i)
-    result &= tensor.sizes[i] == 1 || tensor.strides[i] % float8Multiple == 0;
+    result &= tensor.sizes[i] == 1 || tensor.strides[i] % eightBitMultiple == 0;
   return result;
 }
 
@@ -140,11 +140,12 @@ std::optional<rt::MatmulDesc> toMatmul(const Contraction &contraction,
     fault.b |= !isMatrix(desc.b);
     fault.residual = contraction.hasResidual && !isAddend(desc.residual);
   }
-  if (contraction.needsFloat8Rows) {
-    fault.a |= !hasFloat8Rows(desc.a) ||
-               desc.c.sizes[desc.c.getRank() - 2] % float8Multiple != 0;
-    fault.b |= !hasFloat8Rows(transposed(desc.b)) ||
-               desc.b.sizes.back() % float8Multiple != 0;
+  if (contraction.isOfEightBits) {
+    fault.a |= !hasEightBitRows(desc.a) ||
+               (isFloat8(desc.a.dtype) &&
+                desc.c.sizes[desc.c.getRank() - 2] % eightBitMultiple != 0);
+    fault.b |= !hasEightBitRows(transposed(desc.b)) ||
+               desc.b.sizes.back() % eightBitMultiple != 0;
   }
   if (fault.a || fault.b || fault.residual)
     return std::nullopt;

@@ -24,16 +24,17 @@ struct Contraction {
   /// Of a factor rows lie one behind another, or columns, and none is repeated;
   /// of the residual rows do, or all are one.
   bool needsMatrices = false;
-  /// What is summed over lies innermost in both factors, and is in pieces that
-  /// begin at multiples of `float8Multiple` elements; the result of each matrix
-  /// has such numbers of rows and columns.
-  bool needsFloat8Rows = false;
+  /// Factors of eight bits for cuBLASLt: what is summed over lies innermost in
+  /// both, and is in pieces that begin at multiples of `eightBitMultiple`
+  /// elements; the result of each matrix has such a number of columns, and of
+  /// floats such a number of rows, too.
+  bool isOfEightBits = false;
 };
 
-/// Of factors of eight bits that cuBLASLt takes, rows and columns of the result
-/// and terms of a sum are multiples of it, and so are the bytes where these
-/// begin.
-inline constexpr int64_t float8Multiple = 16;
+/// Of factors of eight bits that cuBLASLt takes, columns of the result (of
+/// floats rows, too) and terms of a sum are multiples of it, and so are the
+/// bytes where these begin.
+inline constexpr int64_t eightBitMultiple = 16;
 
 /// Which operand stands in the way.
 struct ContractionFault {

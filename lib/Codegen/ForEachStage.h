@@ -3,6 +3,7 @@
 #ifndef AX_LIB_CODEGEN_FOREACHSTAGE_H
 #define AX_LIB_CODEGEN_FOREACHSTAGE_H
 
+#include "StageAttrs.h"
 #include "ax/Local/Local.h"
 
 namespace ax::codegen {
@@ -21,6 +22,15 @@ inline bool trains(LocalStageOp stage) {
   auto plan = stage->getParentOfType<PlanOp>();
   return plan && llvm::any_of(plan.getBody().getOps<StateOp>(),
                               [](StateOp op) { return op.getTrainable(); });
+}
+
+/// The stage's arguments that hold the same in every step.
+inline llvm::SmallVector<mlir::Value> findFrozen(LocalStageOp stage) {
+  llvm::SmallVector<mlir::Value> values;
+  if (auto frozen = stage->getAttrOfType<mlir::DenseI64ArrayAttr>(kFrozen))
+    for (int64_t number : frozen.asArrayRef())
+      values.push_back(stage.getBlock().getArgument(number));
+  return values;
 }
 
 /// Removes what nothing uses, from the last to the first: what only removed

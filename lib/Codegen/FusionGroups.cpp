@@ -31,6 +31,7 @@
 //===----------------------------------------------------------------------===//
 #include "FusionGroups.h"
 
+#include "ForEachStage.h"
 #include "Kernels/ThreadGroups.h"
 
 #include "ax/Codegen/Kernel.h"
@@ -111,11 +112,24 @@ static bool keepsRows(Operation *op) {
 FusionGroups::FusionGroups(Block &block, MemoryValues &inMemory,
                            bool separately, bool gpu)
     : inMemory(inMemory), separately(separately), gpu(gpu) {
+  findFixed(block);
   for (Operation &op : llvm::reverse(block)) {
     if (isFusable(&op))
       place(&op);
     record(&op);
   }
+}
+
+void FusionGroups::findFixed(Block &block) {
+  if (auto stage = dyn_cast<LocalStageOp>(block.getParentOp()))
+    fixed.insert_range(findFrozen(stage));
+  auto isFixed = [&](Value operand) {
+    return fixed.contains(operand) || operand.getDefiningOp<ConstantOp>();
+  };
+  for (Operation &op : block)
+    if (isPure(&op) && op.getNumOperands() != 0 &&
+        llvm::all_of(op.getOperands(), isFixed))
+      fixed.insert_range(op.getResults());
 }
 
 ArrayRef<unsigned> FusionGroups::groupsOf(Operation *op) const {
@@ -251,6 +265,8 @@ bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
     if (fusionKind(member) == FusionKind::Window || numOperands > maxOperands)
       return false;
   }
+  if (isDoneOnce(op, group))
+    return false;
   switch (fusionKind(op)) {
   case FusionKind::Pull:
     return mayPull(op, group);
@@ -259,6 +275,16 @@ bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
   default:
     return false;
   }
+}
+
+/// A sum over weights is for the first step, in a kernel of its own
+/// (ComputeOnce), where each step goes on with it: e.g. times the zero point of
+/// its input.
+bool FusionGroups::isDoneOnce(Operation *op, unsigned group) const {
+  return isa<ReduceOp>(op) && fixed.contains(op->getResult(0)) &&
+         llvm::any_of(dependentsOf(op, group), [&](Operation *dependent) {
+           return !fixed.contains(dependent->getResult(0));
+         });
 }
 
 /// Working an element out at each use must not cost more than reading it. What

@@ -41,6 +41,8 @@ private:
   bool mayKeepRows(mlir::Operation *op, unsigned group) const;
   bool isOfRows(mlir::Operation *op, unsigned group) const;
   bool mayKeepPlaces(mlir::Operation *op, unsigned group) const;
+  void findFixed(mlir::Block &block);
+  bool isDoneOnce(mlir::Operation *op, unsigned group) const;
   std::optional<unsigned> findBeside(mlir::Operation *op) const;
   bool mayJoinBeside(mlir::Operation *op, unsigned group) const;
   bool isApart(mlir::Operation *op, unsigned group) const;
@@ -58,6 +60,8 @@ private:
 
   MemoryValues &inMemory;
   bool separately, gpu;
+  /// What no step changes: states, and what is made of them alone.
+  llvm::DenseSet<mlir::Value> fixed;
   std::vector<FusionGroup> groups;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 2>> memberOf;
 

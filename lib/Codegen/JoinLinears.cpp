@@ -35,10 +35,7 @@ using namespace ax::codegen;
 
 /// States that no step changes, and what is made of them alone.
 static llvm::DenseSet<Value> findFixed(LocalStageOp stage) {
-  llvm::DenseSet<Value> fixed;
-  if (auto frozen = stage->getAttrOfType<DenseI64ArrayAttr>(kFrozen))
-    for (int64_t number : frozen.asArrayRef())
-      fixed.insert(stage.getBlock().getArgument(number));
+  llvm::DenseSet<Value> fixed(llvm::from_range, findFrozen(stage));
   for (Operation &op : stage.getBlock())
     if ((isElementwise(&op) || isViewOp(&op)) && op.getNumOperands() != 0 &&
         llvm::all_of(op.getOperands(),

@@ -3,6 +3,7 @@
 #include "Library.h"
 
 #include "Contraction.h"
+#include "EightBitProducts.h"
 #include "LibraryArguments.h"
 #include "ax/Local/Local.h"
 
@@ -104,7 +105,8 @@ private:
               rt::MatmulDesc &matmul) {
     matmul.hasResidual = contraction.hasResidual;
     contraction.needsMatrices = gpu;
-    contraction.needsFloat8Rows = gpu && isFloat8(contraction.aType);
+    contraction.isOfEightBits =
+        gpu && (isFloat8(contraction.aType) || multipliesIntegers(op));
     ContractionFault fault;
     auto made = toMatmul(contraction, fault);
     if (made) {
@@ -118,8 +120,8 @@ private:
     }
     // Where the views of the factors begin counts, too.
     auto begins = [&](size_t argument) {
-      return !contraction.needsFloat8Rows ||
-             call.arguments[argument].byteOffset % float8Multiple == 0;
+      return !contraction.isOfEightBits ||
+             call.arguments[argument].byteOffset % eightBitMultiple == 0;
     };
     if (fault.a || !begins(0))
       call.wantsDense.push_back(outside(a));

@@ -3,7 +3,7 @@
 #include "ax/Codegen/LocalPasses.h"
 
 #include "CudnnAttention.h"
-#include "Float8Products.h"
+#include "EightBitProducts.h"
 #include "ax/Codegen/ComposedAttention.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -54,11 +54,10 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
   constexpr int64_t cacheBytes = 1 << 21, gpuCacheBytes = 1 << 25;
   if (float8)
     passes.push_back(createMultiplyFloat8());
-  if (!gpu) {
-    if (wanted.getCpu()->hasProductsOfIntegers())
-      passes.push_back(createMultiplyIntegers());
+  if (gpu || wanted.getCpu()->hasProductsOfIntegers())
+    passes.push_back(createMultiplyIntegers({gpu}));
+  if (!gpu)
     passes.push_back(createRoundFloat8());
-  }
   passes.push_back(
       createComposeProducts({gpu ? gpuCacheBytes : cacheBytes, gpu}));
   passes.push_back(createGroupProducts({gpu}));

@@ -12,7 +12,7 @@
 // where qx qw is a product that a GPU's library does on eight bits.
 //
 //===----------------------------------------------------------------------===//
-#include "Float8Products.h"
+#include "EightBitProducts.h"
 #include "ForEachStage.h"
 #include "ScaledProducts.h"
 #include "ax/Codegen/LocalPasses.h"

@@ -18,7 +18,13 @@
 // sums over weights are made once. A convolution is the same of an image around
 // which there is zx; the sums of what windows see are one more convolution.
 //
+// On a GPU, cuBLASLt wants both factors with signs, and sizes that are
+// multiples of 16. Of other sizes a product of integers, which no library of a
+// GPU has, is one of floats that have room for its sums; and one row times
+// weights is a kernel, which reads them as fast (ComposeProducts).
+//
 //===----------------------------------------------------------------------===//
+#include "EightBitProducts.h"
 #include "ForEachStage.h"
 #include "ScaledProducts.h"
 #include "ax/Codegen/LocalPasses.h"
@@ -118,16 +124,57 @@ namespace {
 
 struct MultiplyIntegersPass
     : codegen::impl::MultiplyIntegersBase<MultiplyIntegersPass> {
+  using MultiplyIntegersBase::MultiplyIntegersBase;
+
   void runOnOperation() override {
-    forEachStage(getOperation(), [](LocalStageOp stage) {
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
       // Weights that change would be summed in each step.
       if (trains(stage))
         return;
-      for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
-        if (isProductOfIntegers(&op))
+      for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
+        if (!isProductOfIntegers(&op))
+          continue;
+        if (!gpu || isForGpu(&op))
           multiply(&op);
+        else if (auto dot = dyn_cast<DotOp>(op);
+                 dot && elementType(dot.getResult()).isInteger())
+          multiplyAsFloats(dot);
+      }
       removeUnused(stage.getBlock());
     });
+  }
+
+  static bool isForGpu(Operation *product) {
+    if (!isa<LinearOp, DotOp>(product) || !hasSizesForIntegers(product))
+      return false;
+    RankedTensorType result = tensorType(product->getResult(0));
+    return !isa<FloatType>(result.getElementType()) ||
+           result.getNumElements() > result.getShape().back();
+  }
+
+  /// In i32, of factors that are.
+  static void multiplyAsFloats(DotOp product) {
+    // From these on, f32 and f64 have no room for ones.
+    constexpr int64_t largestF32 = int64_t(1) << 24, largestF64 = int64_t(1)
+                                                                  << 53;
+    std::optional<int64_t> term = largestTermOf(product);
+    int64_t terms = numTermsOf(product);
+    if (!term || terms > largestF64 / *term)
+      return;
+    OpBuilder builder(product);
+    TensorBuilder t(product->getLoc(), builder);
+    Type wide = terms <= largestF32 / *term ? Type(builder.getF32Type())
+                                            : Type(builder.getF64Type());
+    Operation *floats = builder.clone(*product);
+    for (OpOperand &factor : floats->getOpOperands())
+      factor.set(t.cast(factor.get(), wide));
+    floats->moveBefore(product);
+    Value y = floats->getResult(0), result = product.getResult();
+    y.setType(tensorType(result).clone(wide));
+    // Sums of i32 wrap.
+    y = t.cast(t.cast(y, builder.getI64Type()), elementType(result));
+    result.replaceAllUsesWith(y);
+    product->erase();
   }
 
   /// Padding is of the numbers that stand for 0.
@@ -193,7 +240,7 @@ struct MultiplyIntegersPass
     return t.sub(y, zero ? t.mul(sums, zero) : sums);
   }
 
-  static void multiply(Operation *product) {
+  void multiply(Operation *product) {
     std::array<ScaledFactor, 2> factors = {
         *matchScaledInteger(product->getOperand(0)),
         *matchScaledInteger(product->getOperand(1))};
@@ -204,10 +251,13 @@ struct MultiplyIntegersPass
     auto isUnsigned = [](Value value) {
       return elementType(value).isUnsignedInteger();
     };
-    int32_t shiftX = isUnsigned(x) ? 0 : -middleOfUnsigned,
+    // What cuBLASLt multiplies has a sign, what oneDNN does has none.
+    int32_t shiftX = isUnsigned(x) == !gpu ? 0
+                     : gpu                 ? middleOfUnsigned
+                                           : -middleOfUnsigned,
             shiftW = isUnsigned(w) ? middleOfUnsigned : factors[1].offset;
     if (shiftX != 0)
-      x = shiftedNumbers(x, shiftX, /*isSigned=*/false, t);
+      x = shiftedNumbers(x, shiftX, /*isSigned=*/gpu, t);
     if (isUnsigned(w))
       w = shiftedNumbers(w, shiftW, /*isSigned=*/true, t);
     auto zeroOf = [&](unsigned factor, int32_t shift) {

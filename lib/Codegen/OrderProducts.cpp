@@ -1,6 +1,6 @@
 //===- OrderProducts.cpp - Operands that libraries can read ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Float8Products.h"
+#include "EightBitProducts.h"
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
@@ -54,7 +54,8 @@ struct OrderProductsPass : codegen::impl::OrderProductsBase<OrderProductsPass> {
   void runOnOperation() override {
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
-        bool innermost = float8 && multipliesFloat8(&op);
+        bool innermost =
+            multipliesIntegers(&op) || (float8 && multipliesFloat8(&op));
         Operation *product = getLibraryCore(&op);
         if (auto dot = dyn_cast_if_present<DotOp>(product))
           order(&op, dot, innermost);

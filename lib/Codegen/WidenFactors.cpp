@@ -7,7 +7,7 @@
 // whose shapes fit it stay.
 //
 //===----------------------------------------------------------------------===//
-#include "Float8Products.h"
+#include "EightBitProducts.h"
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"

@@ -279,6 +279,22 @@ bool ax::isProductOfFloat8(Operation *op) {
          matchScaledFloat8(op->getOperand(1));
 }
 
+std::optional<int64_t> ax::largestTermOf(Operation *product) {
+  int64_t largest = 1;
+  for (unsigned i : {0U, 1U}) {
+    std::optional<ScaledFactor> factor =
+        matchScaledInteger(product->getOperand(i));
+    Value zero = factor ? factor->zero.value : Value();
+    if (!factor || (zero && !isInteger8Zero(zero)))
+      return std::nullopt;
+    // Less a zero point of another type numbers reach from -255 to 255 + 128.
+    bool isOfType = !zero || isInteger8Zero(zero, elementType(factor->numbers));
+    largest *=
+        (isOfType ? 255 : 255 + middleOfUnsigned) + std::abs(factor->offset);
+  }
+  return largest;
+}
+
 bool ax::isProductOfIntegers(Operation *op) {
   if (!isa<LinearOp, DotOp, ConvOp>(op))
     return false;
@@ -292,23 +308,19 @@ bool ax::isProductOfIntegers(Operation *op) {
   std::optional<ScaledFactor> factors[] = {
       matchScaledInteger(op->getOperand(0)),
       matchScaledInteger(op->getOperand(1))};
-  int64_t largest = 1;
   for (auto [i, factor] : llvm::enumerate(factors)) {
     if (!factor || (i == 0 && factor->offset != 0))
       return false;
-    Value zero = factor->zero.value;
-    if (isFloat && zero && !isInteger8Zero(zero))
-      return false;
-    // Less a zero point of another type numbers reach from -255 to 255 + 128.
-    bool isOfType = !zero || isInteger8Zero(zero, elementType(factor->numbers));
-    largest *=
-        (isOfType ? 255 : 255 + middleOfUnsigned) + std::abs(factor->offset);
     for (const FactorParameter *parameter : {&factor->zero, &factor->scale})
       if (parameter->dim && isSummed(op, i, *parameter->dim))
         return false;
   }
-  if (isFloat && numTermsOf(op) > std::numeric_limits<int32_t>::max() / largest)
-    return false;
+  if (isFloat) {
+    std::optional<int64_t> largest = largestTermOf(op);
+    if (!largest ||
+        numTermsOf(op) > std::numeric_limits<int32_t>::max() / *largest)
+      return false;
+  }
   return !conv || areOfConvolution(*factors[0], *factors[1], conv);
 }
 

@@ -41,7 +41,7 @@ std::optional<ColumnMatrix> asFactor(DType dtype, Dim rows, Dim columns) {
 
 /// Of factors of eight bits, what columns of the result and terms of a sum are
 /// multiples of, and the bytes of which beginnings of rows are.
-constexpr int64_t float8Multiple = 16;
+constexpr int64_t eightBitMultiple = 16;
 /// Bytes of which the beginnings of columns are multiples in what an activation
 /// is of.
 constexpr int64_t inputAlignment = 16;
@@ -56,9 +56,11 @@ public:
     DType factor = desc.a.dtype, sum = desc.c.dtype;
     if (isFloat8(factor))
       return findObstacleOfFloat8();
+    if (isOfIntegers(desc))
+      return findObstacleOfIntegers();
     bool isNarrow = factor == DType::F16 || factor == DType::BF16;
     if (!isNarrow && factor != DType::F32 && factor != DType::F64)
-      return "products of integers are none of its";
+      return "of integers it multiplies those of eight bits with a sign alone";
     if (sum != factor && !(isNarrow && sum == DType::F32))
       return "it gives no such result of these factors";
     bool isKnown = desc.activation == Activation::None ||
@@ -100,7 +102,10 @@ public:
     product.c = *c;
     product.d = *d;
     addBatches(product);
-    if (isFloat8(desc.a.dtype) && !areAligned(product))
+    if (byteSize(desc.a.dtype) == 1 && !areAligned(product))
+      return std::nullopt;
+    if (isOfIntegers(desc) &&
+        (!product.a.isTransposed || product.b.isTransposed))
       return std::nullopt;
     if (product.input && !isInputAligned(product))
       return std::nullopt;
@@ -125,8 +130,16 @@ private:
     if (desc.hasBias || desc.activation != Activation::None)
       return "it does neither a bias nor an activation in f32 along with "
              "factors of eight bits";
-    if (desc.a.sizes[inner] % float8Multiple != 0 ||
-        desc.b.sizes[inner] % float8Multiple != 0)
+    return findObstacleOfEightBits();
+  }
+  std::string findObstacleOfIntegers() const {
+    if (desc.hasBias || desc.hasResidual || desc.activation != Activation::None)
+      return "it does nothing along with sums of integers";
+    return findObstacleOfEightBits();
+  }
+  std::string findObstacleOfEightBits() const {
+    if (desc.a.sizes[inner] % eightBitMultiple != 0 ||
+        desc.b.sizes[inner] % eightBitMultiple != 0)
       return "of factors of eight bits, the columns of the result and what is "
              "summed over are multiples of 16";
     return findObstacleOfSizes();
@@ -135,7 +148,9 @@ private:
     return {view.sizes[d], view.strides[d]};
   }
   static bool areAligned(const ColumnProduct &product) {
-    auto isAligned = [](int64_t bytes) { return bytes % float8Multiple == 0; };
+    auto isAligned = [](int64_t bytes) {
+      return bytes % eightBitMultiple == 0;
+    };
     bool result = true;
     for (const ColumnMatrix *matrix :
          {&product.a, &product.b, &product.c, &product.d})
@@ -204,6 +219,11 @@ private:
 
 } // namespace
 
+bool isOfIntegers(const MatmulDesc &desc) {
+  return desc.a.dtype == DType::I8 && desc.b.dtype == DType::I8 &&
+         desc.c.dtype == DType::I32;
+}
+
 llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc) {
   const MatmulDesc simple = collapse(desc);
   std::string obstacle = Translator(simple).findObstacle();
@@ -213,7 +233,9 @@ llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc) {
       if (std::optional<ColumnProduct> product = Translator(*form).translate())
         return *product;
     obstacle = "neither rows nor columns of a matrix lie one behind another";
-    if (isFloat8(desc.a.dtype) || desc.hasInput())
+    if (isOfIntegers(desc))
+      obstacle = "what is summed over does not lie innermost in both factors";
+    if (byteSize(desc.a.dtype) == 1 || desc.hasInput())
       obstacle += ", or they do not begin at multiples of 16 bytes";
   }
   return makeErrorf(ExitCode::Unsupported, "cuBLASLt: {0}", obstacle);

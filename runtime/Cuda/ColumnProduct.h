@@ -45,6 +45,9 @@ struct ColumnProduct {
   std::vector<Call> calls;
 };
 
+/// Whether factors are integers of eight bits with a sign, and sums i32.
+bool isOfIntegers(const MatmulDesc &desc);
+
 /// An Unsupported error where cuBLASLt has no such product.
 llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc);
 

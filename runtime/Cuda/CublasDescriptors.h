@@ -77,6 +77,10 @@ public:
       return CUDA_R_8F_E4M3;
     case DType::F8E5M2:
       return CUDA_R_8F_E5M2;
+    case DType::I8:
+      return CUDA_R_8I;
+    case DType::I32:
+      return CUDA_R_32I;
     default:
       return CUDA_R_32F;
     }

@@ -172,7 +172,7 @@ private:
     if (product.calls.empty())
       return {};
     // It has no products of eight bits that are aligned less.
-    if (isFloat8(desc.a.dtype))
+    if (byteSize(desc.a.dtype) == 1)
       return {fastAlignment};
     return {fastAlignment, elementBytes(desc.a)};
   }
@@ -189,14 +189,9 @@ private:
   }
   /// What is to be computed; where the bias is, `execute` knows.
   llvm::Error describe() {
-    bool isDouble = desc.a.dtype == DType::F64;
-    cublasComputeType_t compute =
-        isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
-    if (tf32 && desc.a.dtype == DType::F32)
-      compute = CUBLAS_COMPUTE_32F_FAST_TF32;
-    if (llvm::Error error =
-            operation.create(&CublasLt::cublasLtMatmulDescCreate, compute,
-                             isDouble ? CUDA_R_64F : CUDA_R_32F))
+    auto [compute, scale] = getTypes();
+    if (llvm::Error error = operation.create(
+            &CublasLt::cublasLtMatmulDescCreate, compute, scale))
       return error;
     for (auto [attribute, matrix] :
          {std::pair(CUBLASLT_MATMUL_DESC_TRANSA, &product.a),
@@ -215,6 +210,16 @@ private:
         return error;
     }
     return set(CUBLASLT_MATMUL_DESC_EPILOGUE, getEpilogue());
+  }
+  /// What sums are made in, and what they are multiplied with.
+  std::pair<cublasComputeType_t, cudaDataType_t> getTypes() const {
+    if (desc.a.dtype == DType::F64)
+      return {CUBLAS_COMPUTE_64F, CUDA_R_64F};
+    if (isOfIntegers(desc))
+      return {CUBLAS_COMPUTE_32I, CUDA_R_32I};
+    return {tf32 && desc.a.dtype == DType::F32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                               : CUBLAS_COMPUTE_32F,
+            CUDA_R_32F};
   }
   uint32_t getEpilogue() const {
     if (desc.form == ActivationForm::Gradient)
@@ -358,10 +363,14 @@ private:
     // Of the scale's type; they are read during the call.
     const float one = 1, zero = 0;
     const double doubleOne = 1, doubleZero = 0;
+    const int32_t wholeOne = 1, wholeZero = 0;
     const void *alpha = &one, *beta = desc.hasResidual ? &one : &zero;
     if (desc.a.dtype == DType::F64) {
       alpha = &doubleOne;
       beta = desc.hasResidual ? &doubleOne : &doubleZero;
+    } else if (isOfIntegers(desc)) {
+      alpha = &wholeOne;
+      beta = &wholeZero;
     }
     return handle->call(&CublasLt::cublasLtMatmul, operation.get(), alpha,
                         pointer(at.a), a.get(), pointer(at.b), b.get(), beta,

@@ -39,6 +39,7 @@ CUDA = {
     "experts": "",
     "given_weights": "--tied|F16",
     "indices": "",
+    "integer_products": "^dynamic-.*(odd|terms)$|^dequantized-.*-middle-.*-True$",
     "max_detection": "",
     "max_results": "^(too many|no size)",
     "models": "mlp|--dp=2 --tp=2 --pp=2$",
@@ -105,6 +106,7 @@ NOT = {
     },
     "cuda": COMMON | {
         "axlaunch/fewer ranks, compiled": "compiles for processors",
+        "byte_tables": "looks up on processors alone",
         "compiled_plans": "compiles for processors",
         "dump_tensors/expected folders": "wants nothing to be said",
         **{f"train/{name} --tp={ranks} --sequence-parallel, for a card":

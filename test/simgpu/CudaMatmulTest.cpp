@@ -33,8 +33,10 @@ protected:
 
 TEST_F(ProductRefusals, SaysWhatCublasLacks) {
   MatmulDesc plain = makeProduct(DType::F32, {}, 4, 5, 6);
-  expect(makeProduct(DType::I8, {}, 4, 5, 6),
-         "products of integers are none of its");
+  const char *integers =
+      "of integers it multiplies those of eight bits with a sign alone";
+  expect(makeProduct(DType::I32, {}, 4, 5, 6), integers);
+  expect(makeProduct(DType::I8, {}, 16, 16, 16), integers);
   MatmulDesc desc = plain;
   for (Activation activation : {Activation::GeluErf, Activation::Silu,
                                 Activation::Tanh, Activation::Sigmoid}) {
@@ -136,15 +138,59 @@ TEST_F(ProductRefusals, SaysWhichFactorsOfEightBitsCublasLacks) {
   expect(desc, lies);
 }
 
+TEST_F(ProductRefusals, SaysWhichIntegersCublasLacks) {
+  ProductRunner runner;
+  auto make = [](int64_t m, int64_t k, int64_t n) {
+    MatmulDesc desc;
+    desc.a = TensorDesc::dense(DType::I8, {m, k});
+    desc.b = {DType::I8, {k, n}, {1, k}};
+    desc.c = TensorDesc::dense(DType::I32, {m, n});
+    return desc;
+  };
+  MatmulDesc plain = make(3, 32, 48), desc = plain;
+  checkProduct(runner, desc);
+  desc.a.dtype = DType::U8;
+  expect(desc,
+         "of integers it multiplies those of eight bits with a sign alone");
+  const char *epilogues = "it does nothing along with sums of integers";
+  desc = plain;
+  desc.hasBias = true;
+  expect(desc, epilogues);
+  desc = plain;
+  desc.hasResidual = true;
+  desc.residual = desc.c;
+  expect(desc, epilogues);
+  desc = plain;
+  desc.activation = Activation::Relu;
+  expect(desc, epilogues);
+  const char *sizes = "of factors of eight bits, the columns of the result and "
+                      "what is summed over are multiples of 16";
+  expect(make(3, 24, 48), sizes);
+  expect(make(3, 32, 8), sizes);
+  const char *lies = "what is summed over does not lie innermost in both "
+                     "factors, or they do not begin at multiples of 16 bytes";
+  desc = plain;
+  desc.b.strides = {48, 1};
+  expect(desc, lies);
+  desc = plain;
+  desc.a.strides = {1, 16};
+  expect(desc, lies);
+  desc.a.strides = {40, 1};
+  expect(desc, lies);
+}
+
 TEST_F(ProductRefusals, OperandsOfEightBitsAreAligned) {
   ProductRunner runner;
-  MatmulDesc desc =
-      makeFloat8Product(DType::F8E4M3FN, DType::F8E4M3FN, 16, 16, 16);
-  std::vector<ViewData> data = randomArguments(desc);
-  ErrorDescription error = describeError(runner.run(desc, data, /*shift=*/1));
-  EXPECT_EQ(error.code, ExitCode::RunFailed);
-  EXPECT_EQ(error.message, "operands of a product of eight bits are not "
-                           "aligned to 16 bytes");
+  for (DType factor : {DType::F8E4M3FN, DType::I8}) {
+    MatmulDesc desc = makeFloat8Product(factor, factor, 16, 16, 16);
+    if (factor == DType::I8)
+      desc.c.dtype = DType::I32;
+    std::vector<ViewData> data = randomArguments(desc);
+    ErrorDescription error = describeError(runner.run(desc, data, /*shift=*/1));
+    EXPECT_EQ(error.code, ExitCode::RunFailed);
+    EXPECT_EQ(error.message, "operands of a product of eight bits are not "
+                             "aligned to 16 bytes");
+  }
 }
 
 TEST_F(ProductRefusals, WhatIsKeptOfAnActivationIsAligned) {

@@ -58,6 +58,8 @@ void checkProduct(ProductRunner &runner, const MatmulDesc &desc, int64_t shift,
   // last bit is more than ten times as much.
   if (isFloat8(desc.a.dtype))
     most = std::max(most, 5e-3);
+  if (!isFloat(desc.c.dtype))
+    most = 0;
   ASSERT_LE(largest, most) << toString(desc);
 }
 
@@ -145,21 +147,25 @@ private:
 };
 
 /// Factors of eight bits, as code generation has them: what is summed over lies
-/// innermost, and all are multiples of 16.
-class RandomFloat8Products {
+/// innermost, and all are multiples of 16, but rows of integers.
+class RandomEightBitProducts {
 public:
-  explicit RandomFloat8Products(uint32_t seed) : random(seed) {}
+  RandomEightBitProducts(uint32_t seed, bool ofIntegers)
+      : random(seed), ofIntegers(ofIntegers) {}
 
   MatmulDesc next() {
     const DType narrow = DType::F8E4M3FN, wide = DType::F8E5M2;
     const std::pair<DType, DType> types[] = {
         {narrow, narrow}, {narrow, wide}, {wide, narrow}};
+    auto [a, b] =
+        ofIntegers ? std::pair(DType::I8, DType::I8) : types[number(3)];
+    DType sum = ofIntegers ? DType::I32 : number(2) ? DType::F32 : DType::BF16;
+    int64_t m = ofIntegers ? 1 + number(40) : multiple();
+    int64_t n = multiple(), k = multiple();
     MatmulDesc desc;
-    std::tie(desc.a.dtype, desc.b.dtype) = types[number(3)];
-    int64_t m = multiple(), n = multiple(), k = multiple();
-    desc.a = rows(desc.a.dtype, m, k);
-    desc.b = rows(desc.b.dtype, n, k);
-    desc.c = rows(number(2) ? DType::F32 : DType::BF16, m, n);
+    desc.a = rows(a, m, k);
+    desc.b = rows(b, n, k);
+    desc.c = rows(sum, m, n);
     if (number(3) == 0) {
       int64_t batch = 1 + number(3);
       for (TensorDesc *view : {&desc.a, &desc.b, &desc.c})
@@ -170,7 +176,7 @@ public:
     size_t rank = desc.b.sizes.size();
     std::swap(desc.b.sizes[rank - 2], desc.b.sizes[rank - 1]);
     std::swap(desc.b.strides[rank - 2], desc.b.strides[rank - 1]);
-    desc.hasResidual = number(3) == 0;
+    desc.hasResidual = !ofIntegers && number(3) == 0;
     if (desc.hasResidual)
       desc.residual = desc.c;
     return desc;
@@ -193,13 +199,21 @@ private:
   }
 
   std::mt19937 random;
+  bool ofIntegers;
 };
 
 TEST_P(ProductSuite, FactorsOfEightBits) {
   ProductRunner runner;
-  RandomFloat8Products products(GetParam().seed);
+  RandomEightBitProducts products(GetParam().seed, /*ofIntegers=*/false);
   if (GetParam().lacksFloat8(runner))
     GTEST_SKIP() << "the card has no products of eight bits";
+  for (int i = 0; i < 300 && !HasFatalFailure(); ++i)
+    checkProduct(runner, products.next(), 0, static_cast<uint32_t>(i));
+}
+
+TEST_P(ProductSuite, Integers) {
+  ProductRunner runner;
+  RandomEightBitProducts products(GetParam().seed, /*ofIntegers=*/true);
   for (int i = 0; i < 300 && !HasFatalFailure(); ++i)
     checkProduct(runner, products.next(), 0, static_cast<uint32_t>(i));
 }

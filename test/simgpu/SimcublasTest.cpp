@@ -166,6 +166,49 @@ TEST_F(SimcublasTest, FactorsOfEightBits) {
   refused(unsupported, "an epilogue of eight bits is not known here");
 }
 
+TEST_F(SimcublasTest, Integers) {
+  library->cublasLtMatmulDescDestroy.function(operation);
+  library->cublasLtMatmulDescCreate.function(&operation, CUBLAS_COMPUTE_32I,
+                                             CUDA_R_32I);
+  for (cublasLtMatrixLayout_t factor : {a, b})
+    set(factor, CUBLASLT_MATRIX_LAYOUT_TYPE, uint32_t(CUDA_R_8I));
+  refused(unsupported, "types do not go together");
+  for (cublasLtMatrixLayout_t sum : {c, d})
+    set(sum, CUBLASLT_MATRIX_LAYOUT_TYPE, uint32_t(CUDA_R_32I));
+  const char *transposed = "A of integers is to be transposed, and B is not";
+  refused(unsupported, transposed);
+  set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t(CUBLAS_OP_T));
+  set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t(CUBLAS_OP_T));
+  refused(unsupported, transposed);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t(CUBLAS_OP_N));
+  for (auto alignment : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES})
+    set(alignment, uint32_t(1));
+  refused(unsupported, "matrices of integers are aligned to 4 bytes");
+  for (auto alignment : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES})
+    set(alignment, uint32_t(4));
+  EXPECT_EQ(choose(), CUBLAS_STATUS_SUCCESS) << simgpuReported();
+  // Rows of D, and columns of it, which may be any number.
+  for (cublasLtMatrixLayout_t matrix : {b, c, d})
+    set(matrix, CUBLASLT_MATRIX_LAYOUT_COLS, uint64_t(3));
+  EXPECT_EQ(choose(), CUBLAS_STATUS_SUCCESS) << simgpuReported();
+  for (cublasLtMatrixLayout_t matrix : {a, c, d})
+    set(matrix,
+        matrix == a ? CUBLASLT_MATRIX_LAYOUT_COLS : CUBLASLT_MATRIX_LAYOUT_ROWS,
+        uint64_t(2));
+  refused(unsupported, "rows of D, or terms of its sums, are no multiple of 4");
+  for (cublasLtMatrixLayout_t matrix : {a, c, d})
+    set(matrix,
+        matrix == a ? CUBLASLT_MATRIX_LAYOUT_COLS : CUBLASLT_MATRIX_LAYOUT_ROWS,
+        uint64_t(4));
+  set(b, CUBLASLT_MATRIX_LAYOUT_LD, int64_t(6));
+  refused(unsupported, "columns of integers do not begin at multiples of 4");
+  set(b, CUBLASLT_MATRIX_LAYOUT_LD, int64_t(8));
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t(CUBLASLT_EPILOGUE_RELU));
+  refused(unsupported, "sums of integers have no epilogue");
+}
+
 TEST_F(SimcublasTest, SizesThatDoNotFit) {
   set(a, CUBLASLT_MATRIX_LAYOUT_COLS, uint64_t(3));
   refused(invalid, "sizes do not fit each other");

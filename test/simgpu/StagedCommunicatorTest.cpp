@@ -124,6 +124,7 @@ TEST(StagedCommunicatorTest, TheHostDoesAll) {
       CollectiveSpec spec;
       spec.kind = CollectiveKind::AllGather;
       spec.shape = {4};
+      spec.gatherDim = 0;
       spec.gatherSize = 8;
       prepare(communicator, group, spec);
       EXPECT_EQ(staged.getNumOnHost(), 1) << backend->getName();

@@ -150,14 +150,20 @@ def MultiplyFloat8 : Pass<"axl-multiply-float8"> {
 def MultiplyIntegers : Pass<"axl-multiply-integers"> {
   let summary = "Zero points and scales of integers stand behind their products";
   let description = [{
-    For processors that multiply integers of eight bits (AVX-512 VNNI), and plans that
-    do not train. A product of two factors that were widened from eight bits, less a
-    zero point, times a scale, each one number or one of each row or column of the
-    result, becomes one of what was widened, in i32, less what zero points add to it,
-    times the scales; likewise a convolution, whose image is padded with its zero
-    point, but in groups of several filters by weights with a zero point of their own. A first factor with a sign is more by 128, and a second one without is less
-    by that. Sums are exact: products of i32 have the bits that they had.
+    For processors that multiply integers of eight bits (AVX-512 VNNI) and GPUs, and
+    plans that do not train. A product of two factors that were widened from eight
+    bits, less a zero point, times a scale, each one number or one of each row or column
+    of the result, becomes one of what was widened, in i32, less what zero points add to
+    it, times the scales; likewise a convolution, whose image is padded with its zero
+    point, but in groups of several filters by weights with a zero point of their own. A
+    first factor with a sign is more by 128, and a second one without is less by that.
+    Sums are exact: products of i32 have the bits that they had.
+
+    On a GPU both have signs, and convolutions stay; products in f32 do, too, if they
+    have one row, or sums of other than multiples of 16 terms or such numbers of columns.
+    Those in i32 of such sizes become products in f32 or f64, which are exact.
   }];
+  let options = [Option<"gpu", "gpu", "bool", "false", "As cuBLASLt wants them">];
 }
 
 def ComposeTopK : Pass<"axl-compose-top-k"> {
@@ -304,13 +310,13 @@ def OrderProducts : Pass<"axl-order-products"> {
     Puts a transpose before operands of `ax.dot` that no dense tensor would make
     fit: views are read through it, all else is written so. Of products whose
     factors cuBLASLt takes in eight bits, it is put before those of which what is
-    summed over would not lie innermost: before sm_100, and from sm_120 on, no other
-    order is taken. So a tensor and its transpose are in memory, both in eight bits,
+    summed over would not lie innermost: of integers, and of floats before sm_100, and
+    from sm_120 on, no other order is taken. So a tensor and its transpose are in memory, both in eight bits,
     where one product sums over its rows and another over its columns.
   }];
   let options = [
     Option<"float8", "float8", "bool", "false",
-           "cuBLASLt multiplies factors of eight bits, from sm_90 on">
+           "cuBLASLt multiplies floats of eight bits, from sm_90 on">
   ];
 }
 

@@ -36,7 +36,7 @@ static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));
 
 constexpr uint64_t workspaceAlignment = 256;
 /// More than this no algorithm wants operands to be aligned.
-constexpr uint64_t mostAligned = 16;
+constexpr uint64_t mostAligned = 16, leastOfIntegers = 4;
 int countAlgorithms() {
   const char *text = std::getenv("SIMGPU_ALGORITHMS");
   return text ? std::atoi(text) : 3;
@@ -183,6 +183,9 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     if (product.isFloat8() && bytes < mostAligned)
       return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
                     "factors of eight bits are aligned to 16 bytes");
+    if (product.isOfIntegers() && bytes < leastOfIntegers)
+      return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
+                    "matrices of integers are aligned to 4 bytes");
   }
   if (product.operation.hasBias())
     algorithm.alignment[4] = alignmentOf(product.operation.bias);
@@ -308,10 +311,12 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmul(
     return status;
   if (!alpha || !beta)
     return invalid("alpha or beta is nowhere");
-  auto scalar = [&](const void *number) {
-    return product.operation.scale == CUDA_R_64F
-               ? *static_cast<const double *>(number)
-               : static_cast<double>(*static_cast<const float *>(number));
+  auto scalar = [&](const void *number) -> double {
+    if (product.operation.scale == CUDA_R_64F)
+      return *static_cast<const double *>(number);
+    if (product.operation.scale == CUDA_R_32I)
+      return *static_cast<const int32_t *>(number);
+    return *static_cast<const float *>(number);
   };
   double alphaValue = scalar(alpha), betaValue = scalar(beta);
   Call call{a, b, c, d, workspace, workspaceBytes};

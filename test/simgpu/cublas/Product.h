@@ -23,8 +23,9 @@ struct Product {
   /// Refuses what cuBLASLt does on a card of this capability (90 is 9.0), and
   /// what it is not told here.
   cublasStatus_t check(int capability) const;
-  /// Its factors have eight bits.
+  /// Its factors are floats, or integers, of eight bits.
   bool isFloat8() const;
+  bool isOfIntegers() const;
   /// Where what an activation is of lies, if there is such.
   Layout auxLayout() const;
   /// Equal ones have equal numbers, wherever their operands are.
@@ -33,6 +34,7 @@ struct Product {
 private:
   cublasStatus_t checkTypes() const;
   cublasStatus_t checkFloat8(int capability) const;
+  cublasStatus_t checkIntegers() const;
   cublasStatus_t checkSizes() const;
   cublasStatus_t checkEpilogue() const;
   cublasStatus_t checkAux() const;
@@ -40,6 +42,8 @@ private:
 
 /// Bytes of an element; 0: of no type that is known here.
 size_t bytesOf(uint32_t type);
+/// Elements from one row to the next, and from one column.
+std::array<int64_t, 2> stridesOf(const Layout &layout);
 /// Bytes from a matrix' first to the last element of the last one of the batch.
 size_t reachOf(const Layout &layout);
 /// Numbers that cuBLASLt gets, where they really lie.

@@ -53,11 +53,11 @@ TEST(Contraction, OperandThatIsNoMatrixIsNamed) {
 TEST(Contraction, FactorsOfEightBitsLieInRowsOfTheSum) {
   auto faultOf = [](std::pair<int64_t, int64_t> a,
                     std::pair<int64_t, int64_t> b, int64_t columns = 32,
-                    int64_t rows = 48) {
+                    int64_t rows = 48, bool ofIntegers = false) {
     Contraction product;
-    product.aType = DType::F8E5M2;
-    product.bType = DType::F8E4M3FN;
-    product.needsMatrices = product.needsFloat8Rows = true;
+    product.aType = ofIntegers ? DType::I8 : DType::F8E5M2;
+    product.bType = ofIntegers ? DType::I8 : DType::F8E4M3FN;
+    product.needsMatrices = product.isOfEightBits = true;
     product.m = {{rows, a.first, -1, columns}};
     product.n = {{columns, -1, b.second, 1}};
     product.k = {{48, a.second, b.first}};
@@ -65,8 +65,8 @@ TEST(Contraction, FactorsOfEightBitsLieInRowsOfTheSum) {
     auto matmul = toMatmul(product, fault);
     EXPECT_EQ(matmul.has_value(), !fault.a && !fault.b);
     if (matmul) {
-      EXPECT_EQ(matmul->a.dtype, DType::F8E5M2);
-      EXPECT_EQ(matmul->b.dtype, DType::F8E4M3FN);
+      EXPECT_EQ(matmul->a.dtype, product.aType);
+      EXPECT_EQ(matmul->b.dtype, product.bType);
     }
     return std::pair(fault.a, fault.b);
   };
@@ -79,6 +79,12 @@ TEST(Contraction, FactorsOfEightBitsLieInRowsOfTheSum) {
   EXPECT_EQ(faultOf({48, 1}, {1, 56}), ofB);
   EXPECT_EQ(faultOf({48, 1}, {1, 48}, /*columns=*/24), ofB);
   EXPECT_EQ(faultOf({48, 1}, {1, 48}, /*columns=*/32, /*rows=*/24), ofA);
+  EXPECT_EQ(faultOf({48, 1}, {1, 48}, 32, /*rows=*/3, /*ofIntegers=*/true),
+            none);
+  EXPECT_EQ(faultOf({56, 1}, {1, 48}, 32, /*rows=*/3, /*ofIntegers=*/true),
+            ofA);
+  EXPECT_EQ(faultOf({48, 1}, {1, 48}, 24, /*rows=*/3, /*ofIntegers=*/true),
+            ofB);
 }
 
 TEST(StridedView, ReshapeKeepsStridesWhereItCan) {

@@ -112,3 +112,27 @@ ax.plan @p version 1 {
     }
   }
 }
+
+// -----
+
+// A sum over weights that each step goes on with is in a kernel of its own, for the
+// first step; what each step makes of its input is not.
+// CHECK-LABEL: axl.stage @sums(
+// CHECK: %[[S:.*]] = axl.fusion(%{{.*}}) attributes {axl.once} {
+// CHECK: ax.reduce sum
+// CHECK-NEXT: axl.yield
+// CHECK-NOT: axl.once
+// CHECK: axl.fusion(%[[S]], %{{.*}}) {
+// CHECK: ax.binary mul
+// CHECK: ax.reduce sum
+// CHECK: ax.binary mul
+// CHECK-NOT: axl.once
+axl.stage @sums(%x: tensor<64x32xf32>, %z: tensor<f32>, %w: tensor<64x32xi8>) attributes {axl.frozen = array<i64: 2>} {
+  %0 = ax.cast %w : tensor<64x32xi8> -> tensor<64x32xi32>
+  %1 = ax.reduce sum %0 dims [0] : tensor<64x32xi32> -> tensor<32xi32>
+  %2 = ax.cast %1 : tensor<32xi32> -> tensor<32xf32>
+  %3 = ax.binary mul %2, %z : tensor<32xf32>, tensor<f32> -> tensor<32xf32>
+  %4 = ax.reduce sum %x dims [0] : tensor<64x32xf32> -> tensor<32xf32>
+  %5 = ax.binary mul %4, %z : tensor<32xf32>, tensor<f32> -> tensor<32xf32>
+  axl.yield %3, %5 : tensor<32xf32>, tensor<32xf32>
+}

@@ -212,7 +212,7 @@ axl.stage @others(%x: tensor<16x32xi8>, %w: tensor<32x48xi8>, %z: tensor<32xi32>
   %5 = ax.dot %4, %1 batch [] x [] contract [1] x [0] : tensor<16x32xi32>, tensor<32x48xi32> -> tensor<16x48xi32>
   %6 = ax.cast %l : tensor<16x40000xi8> -> tensor<16x40000xf32>
   %7 = ax.cast %m : tensor<40000x48xi8> -> tensor<40000x48xf32>
-  %8 = ax.linear %6, %7 : tensor<16x40000xf32>, tensor<40000x48xf32> -> tensor<16x48xf32>
+  %8 = ax.dot %6, %7 batch [] x [] contract [1] x [0] : tensor<16x40000xf32>, tensor<40000x48xf32> -> tensor<16x48xf32>
   %9 = ax.binary sub %0, %n : tensor<16x32xi32>, tensor<i32> -> tensor<16x32xi32>
   %10 = ax.cast %9 : tensor<16x32xi32> -> tensor<16x32xf32>
   %11 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xf32>
@@ -274,4 +274,65 @@ axl.stage @wide(%x: tensor<2x3x8x8xui8>, %w: tensor<16x3x3x3xi8>, %zero: tensor<
   %4 = ax.conv %2, %3 strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<2x3x8x8xf64>, tensor<16x3x3x3xf64> -> tensor<2x16x6x6xf64>
   %5 = ax.cast %4 : tensor<2x16x6x6xf64> -> tensor<2x16x6x6xi32>
   axl.yield %5 : tensor<2x16x6x6xi32>
+}
+
+// -----
+
+// On a GPU factors of both have signs, and convolutions stay.
+// RUN: axopt-opt %s --axl-multiply-integers=gpu=true --split-input-file | FileCheck %s --check-prefix=GPU
+// GPU-LABEL: axl.stage @linear
+// GPU-SAME: (%[[X:.*]]: tensor<2x16x32xui8>, %[[W:.*]]: tensor<32x48xi8>
+// GPU: %[[I:.*]] = ax.cast %[[X]] : tensor<2x16x32xui8> -> tensor<2x16x32xi32>
+// GPU: %[[M:.*]] = ax.constant dense<-128> : tensor<i32>
+// GPU: %[[L:.*]] = ax.binary add %[[I]], %[[M]]
+// GPU: %[[S:.*]] = ax.cast %[[L]] : tensor<2x16x32xi32> -> tensor<2x16x32xi8>
+// GPU: ax.dot %[[S]], %[[W]] {{.*}} : tensor<2x16x32xi8>, tensor<32x48xi8> -> tensor<2x16x48xi32>
+// GPU: ax.constant dense<-121> : tensor<i32>
+// GPU-LABEL: axl.stage @unsigned
+// GPU-SAME: (%[[X:.*]]: tensor<16x32xi8>
+// GPU: ax.dot %[[X]], %{{.*}} : tensor<16x32xi8>, tensor<32x48xi8> -> tensor<16x48xi32>
+// GPU-NOT: ax.conv {{.*}}i8
+
+// Sums that no library of a GPU has there are made of floats that have room for
+// them, where their numbers have eight bits. Those in f32 are as they were, and so is
+// a row alone.
+// GPU-LABEL: axl.stage @other_sizes
+// GPU: %[[A:.*]] = ax.cast %{{.*}} : tensor<4x100xi32> -> tensor<4x100xf32>
+// GPU: %[[B:.*]] = ax.cast %{{.*}} : tensor<100x8xi32> -> tensor<100x8xf32>
+// GPU: %[[Y:.*]] = ax.dot %[[A]], %[[B]] {{.*}} -> tensor<4x8xf32>
+// GPU: %[[I:.*]] = ax.cast %[[Y]] : tensor<4x8xf32> -> tensor<4x8xi64>
+// GPU: ax.cast %[[I]] : tensor<4x8xi64> -> tensor<4x8xi32>
+// GPU: ax.dot %{{.*}} : tensor<4x300xf64>, tensor<300x8xf64> -> tensor<4x8xf64>
+// GPU: ax.dot %{{.*}} : tensor<4x100xi32>, tensor<100x8xi32> -> tensor<4x8xi32>
+// GPU: ax.linear %{{.*}} : tensor<4x100xf32>, tensor<100x8xf32> -> tensor<4x8xf32>
+axl.stage @other_sizes(%x: tensor<4x100xui8>, %w: tensor<100x8xi8>, %y: tensor<4x300xi8>, %v: tensor<300x8xi8>, %any: tensor<i32>) {
+  %z = ax.constant dense<7> : tensor<i32> -> tensor<i32>
+  %0 = ax.cast %x : tensor<4x100xui8> -> tensor<4x100xi32>
+  %1 = ax.binary sub %0, %z : tensor<4x100xi32>, tensor<i32> -> tensor<4x100xi32>
+  %2 = ax.cast %w : tensor<100x8xi8> -> tensor<100x8xi32>
+  %3 = ax.dot %1, %2 batch [] x [] contract [1] x [0] : tensor<4x100xi32>, tensor<100x8xi32> -> tensor<4x8xi32>
+  %4 = ax.cast %y : tensor<4x300xi8> -> tensor<4x300xi32>
+  %5 = ax.cast %v : tensor<300x8xi8> -> tensor<300x8xi32>
+  %6 = ax.dot %4, %5 batch [] x [] contract [1] x [0] : tensor<4x300xi32>, tensor<300x8xi32> -> tensor<4x8xi32>
+  %7 = ax.binary sub %0, %any : tensor<4x100xi32>, tensor<i32> -> tensor<4x100xi32>
+  %8 = ax.dot %7, %2 batch [] x [] contract [1] x [0] : tensor<4x100xi32>, tensor<100x8xi32> -> tensor<4x8xi32>
+  %9 = ax.cast %x : tensor<4x100xui8> -> tensor<4x100xf32>
+  %10 = ax.cast %w : tensor<100x8xi8> -> tensor<100x8xf32>
+  %11 = ax.linear %9, %10 : tensor<4x100xf32>, tensor<100x8xf32> -> tensor<4x8xf32>
+  axl.yield %3, %6, %8, %11 : tensor<4x8xi32>, tensor<4x8xi32>, tensor<4x8xi32>, tensor<4x8xf32>
+}
+
+// -----
+
+// GPU-LABEL: axl.stage @one_row
+// GPU: ax.linear %{{.*}} : tensor<1x32xf32>, tensor<32x48xf32> -> tensor<1x48xf32>
+// GPU: ax.dot %{{.*}} : tensor<1x32xi8>, tensor<32x48xi8> -> tensor<1x48xi32>
+axl.stage @one_row(%x: tensor<1x32xi8>, %w: tensor<32x48xi8>) {
+  %0 = ax.cast %x : tensor<1x32xi8> -> tensor<1x32xf32>
+  %1 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xf32>
+  %2 = ax.linear %0, %1 : tensor<1x32xf32>, tensor<32x48xf32> -> tensor<1x48xf32>
+  %3 = ax.cast %x : tensor<1x32xi8> -> tensor<1x32xi32>
+  %4 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xi32>
+  %5 = ax.dot %3, %4 batch [] x [] contract [1] x [0] : tensor<1x32xi32>, tensor<32x48xi32> -> tensor<1x48xi32>
+  axl.yield %2, %5 : tensor<1x48xf32>, tensor<1x48xi32>
 }

@@ -41,3 +41,14 @@ axl.stage @eight_bits(%x: tensor<2x32x16xf8E4M3FN>, %w: tensor<16x48xf8E4M3FN>, 
   %4 = ax.linear %x, %v : tensor<2x32x16xf8E4M3FN>, tensor<16x8xf8E5M2> -> tensor<2x32x8xf32>
   axl.yield %0, %1, %2, %3, %4 : tensor<2x32x48xf32>, tensor<2x32x16xf32>, tensor<16x48xf32>, tensor<2x16x48xf32>, tensor<2x32x8xf32>
 }
+
+// Those of integers, wherever there are such.
+// ASIS-LABEL: axl.stage @integers(
+// INNER-LABEL: axl.stage @integers(
+// INNER-SAME: %[[X:.*]]: tensor<5x32xi8>, %[[W:.*]]: tensor<32x48xi8>
+// INNER: %[[WT:.*]] = ax.transpose %[[W]] [1, 0] : tensor<32x48xi8> -> tensor<48x32xi8>
+// INNER-NEXT: ax.dot %[[X]], %[[WT]] batch [] x [] contract [1] x [1]
+axl.stage @integers(%x: tensor<5x32xi8>, %w: tensor<32x48xi8>) {
+  %0 = ax.dot %x, %w batch [] x [] contract [1] x [0] : tensor<5x32xi8>, tensor<32x48xi8> -> tensor<5x48xi32>
+  axl.yield %0 : tensor<5x48xi32>
+}

@@ -1,10 +1,11 @@
-//===- Float8Products.cpp - Products of factors of eight bits -------------===//
+//===- EightBitProducts.cpp - Products of eight bits by cuBLASLt ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Float8Products.h"
+#include "EightBitProducts.h"
 
 #include "Contraction.h"
 #include "Library.h"
 #include "ax/Dialect/ScaledFactor.h"
+#include "ax/Dialect/Tensors.h"
 
 using namespace mlir;
 
@@ -24,8 +25,8 @@ rowsAndColumns(Operation *product) {
   return {shape.drop_front(batch).drop_back(columns), shape.take_back(columns)};
 }
 
-static bool isFloat8Multiple(int64_t size) {
-  return size > 0 && size % float8Multiple == 0;
+static bool isMultiple(int64_t size) {
+  return size > 0 && size % eightBitMultiple == 0;
 }
 
 bool hasFloat8Products(const GpuTarget &target) {
@@ -52,8 +53,24 @@ bool multipliesFloat8(Operation *op) {
                         ? rows.back()
                         : ShapedType::getNumElements(rows);
   return tensorType(product->getResult(0)).getNumElements() > 0 &&
-         isFloat8Multiple(numTermsOf(product)) && isFloat8Multiple(numRows) &&
-         isFloat8Multiple(columns.back());
+         isMultiple(numTermsOf(product)) && isMultiple(numRows) &&
+         isMultiple(columns.back());
+}
+
+bool hasSizesForIntegers(Operation *product) {
+  ArrayRef<int64_t> columns = rowsAndColumns(product).second;
+  return !columns.empty() && isMultiple(columns.back()) &&
+         isMultiple(numTermsOf(product)) &&
+         tensorType(product->getResult(0)).getNumElements() > 0;
+}
+
+bool multipliesIntegers(Operation *op) {
+  Operation *product = getLibraryCore(op);
+  return isa_and_present<LinearOp, DotOp>(product) &&
+         elementType(product->getOperand(0)).isSignlessInteger(8) &&
+         elementType(product->getOperand(1)).isSignlessInteger(8) &&
+         elementType(product->getResult(0)).isSignlessInteger(32) &&
+         hasSizesForIntegers(product);
 }
 
 } // namespace ax::codegen
