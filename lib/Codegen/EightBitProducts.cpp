@@ -57,10 +57,12 @@ bool multipliesFloat8(Operation *op) {
          isMultiple(columns.back());
 }
 
-bool hasSizesForIntegers(Operation *product) {
-  ArrayRef<int64_t> columns = rowsAndColumns(product).second;
-  return !columns.empty() && isMultiple(columns.back()) &&
-         isMultiple(numTermsOf(product)) &&
+bool mayMultiplyIntegers(Operation *product) {
+  constexpr int64_t largestTerm = 128 * 128;
+  auto [rows, columns] = rowsAndColumns(product);
+  int64_t terms = numTermsOf(product);
+  return !rows.empty() && !columns.empty() && terms > 0 &&
+         terms <= std::numeric_limits<int32_t>::max() / largestTerm &&
          tensorType(product->getResult(0)).getNumElements() > 0;
 }
 
@@ -70,7 +72,8 @@ bool multipliesIntegers(Operation *op) {
          elementType(product->getOperand(0)).isSignlessInteger(8) &&
          elementType(product->getOperand(1)).isSignlessInteger(8) &&
          elementType(product->getResult(0)).isSignlessInteger(32) &&
-         hasSizesForIntegers(product);
+         mayMultiplyIntegers(product) && isMultiple(numTermsOf(product)) &&
+         isMultiple(rowsAndColumns(product).second.back());
 }
 
 } // namespace ax::codegen

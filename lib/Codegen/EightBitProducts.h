@@ -17,13 +17,13 @@ bool hasFloat8Products(const GpuTarget &target);
 /// 16 rows, and of columns in its last dimension.
 bool multipliesFloat8(mlir::Operation *op);
 
-/// Whether cuBLASLt multiplies integers with signs in the place of factors of
-/// `product`, ax.linear or ax.dot, of whatever type these are: sums have a
-/// multiple of 16 terms, and the result has such a number of columns in its
-/// last dimension.
-bool hasSizesForIntegers(mlir::Operation *product);
-/// Whether it multiplies the factors of `op` as they are: a product of i8 in
-/// i32, of such sizes.
+/// Whether cuBLASLt, once it is padded, multiplies integers with signs in the
+/// place of factors of `product`, ax.linear or ax.dot: it has rows and columns,
+/// and no sum leaves i32.
+bool mayMultiplyIntegers(mlir::Operation *product);
+/// Whether it multiplies the factors of `op` as they are: a product of two of i8
+/// in i32, whose sums have a multiple of 16 terms, and whose result has such a
+/// number of columns in its last dimension.
 bool multipliesIntegers(mlir::Operation *op);
 
 /// Marks a product whose factors have eight bits in the plan, and more for a

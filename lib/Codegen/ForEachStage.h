@@ -33,6 +33,21 @@ inline llvm::SmallVector<mlir::Value> findFrozen(LocalStageOp stage) {
   return values;
 }
 
+/// Those, and what operations that hold `isKept` make of them and of constants
+/// alone.
+inline llvm::DenseSet<mlir::Value>
+findFixed(LocalStageOp stage,
+          llvm::function_ref<bool(mlir::Operation *)> isKept) {
+  llvm::DenseSet<mlir::Value> fixed(llvm::from_range, findFrozen(stage));
+  for (mlir::Operation &op : stage.getBlock())
+    if (op.getNumOperands() != 0 && isKept(&op) &&
+        llvm::all_of(op.getOperands(), [&](mlir::Value operand) {
+          return fixed.contains(operand) || operand.getDefiningOp<ConstantOp>();
+        }))
+      fixed.insert(op.result_begin(), op.result_end());
+  return fixed;
+}
+
 /// Removes what nothing uses, from the last to the first: what only removed
 /// ones used goes, too.
 inline void removeUnused(mlir::Block &block) {

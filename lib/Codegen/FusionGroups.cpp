@@ -33,6 +33,7 @@
 
 #include "ForEachStage.h"
 #include "Kernels/ThreadGroups.h"
+#include "Library.h"
 
 #include "ax/Codegen/Kernel.h"
 #include "ax/Dialect/FunctionFacts.h"
@@ -112,24 +113,17 @@ static bool keepsRows(Operation *op) {
 FusionGroups::FusionGroups(Block &block, MemoryValues &inMemory,
                            bool separately, bool gpu)
     : inMemory(inMemory), separately(separately), gpu(gpu) {
-  findFixed(block);
+  // As ComputeOnce has it.
+  if (auto stage = dyn_cast<LocalStageOp>(block.getParentOp()))
+    fixed = findFixed(stage, [](Operation *op) {
+      return isViewOp(op) || (canFuse(op) && !isa<RandomOp>(op)) ||
+             (isLibraryOp(op) && !isa<CheckIndicesOp>(op));
+    });
   for (Operation &op : llvm::reverse(block)) {
     if (isFusable(&op))
       place(&op);
     record(&op);
   }
-}
-
-void FusionGroups::findFixed(Block &block) {
-  if (auto stage = dyn_cast<LocalStageOp>(block.getParentOp()))
-    fixed.insert_range(findFrozen(stage));
-  auto isFixed = [&](Value operand) {
-    return fixed.contains(operand) || operand.getDefiningOp<ConstantOp>();
-  };
-  for (Operation &op : block)
-    if (isPure(&op) && op.getNumOperands() != 0 &&
-        llvm::all_of(op.getOperands(), isFixed))
-      fixed.insert_range(op.getResults());
 }
 
 ArrayRef<unsigned> FusionGroups::groupsOf(Operation *op) const {

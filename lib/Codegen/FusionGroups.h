@@ -41,7 +41,6 @@ private:
   bool mayKeepRows(mlir::Operation *op, unsigned group) const;
   bool isOfRows(mlir::Operation *op, unsigned group) const;
   bool mayKeepPlaces(mlir::Operation *op, unsigned group) const;
-  void findFixed(mlir::Block &block);
   bool isDoneOnce(mlir::Operation *op, unsigned group) const;
   std::optional<unsigned> findBeside(mlir::Operation *op) const;
   bool mayJoinBeside(mlir::Operation *op, unsigned group) const;

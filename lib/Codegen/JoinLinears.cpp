@@ -19,7 +19,6 @@
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "Library.h"
-#include "StageAttrs.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/Tensors.h"
 #include "llvm/ADT/MapVector.h"
@@ -32,17 +31,6 @@ namespace ax::codegen {
 using namespace mlir;
 using namespace ax;
 using namespace ax::codegen;
-
-/// States that no step changes, and what is made of them alone.
-static llvm::DenseSet<Value> findFixed(LocalStageOp stage) {
-  llvm::DenseSet<Value> fixed(llvm::from_range, findFrozen(stage));
-  for (Operation &op : stage.getBlock())
-    if ((isElementwise(&op) || isViewOp(&op)) && op.getNumOperands() != 0 &&
-        llvm::all_of(op.getOperands(),
-                     [&](Value operand) { return fixed.contains(operand); }))
-      fixed.insert(op.result_begin(), op.result_end());
-  return fixed;
-}
 
 /// Whether slices of its result will do, whose rows are at multiples of what
 /// libraries read at once.
@@ -226,7 +214,9 @@ struct JoinLinearsPass : codegen::impl::JoinLinearsBase<JoinLinearsPass> {
       // Their weights are operands of the kernel that puts them together, and
       // all results are in memory at once.
       constexpr size_t most = 8;
-      llvm::DenseSet<Value> fixed = findFixed(stage);
+      llvm::DenseSet<Value> fixed = findFixed(stage, [](Operation *op) {
+        return isElementwise(op) || isViewOp(op);
+      });
       // Those of one input, of which some differ in more than their columns.
       llvm::MapVector<Value, SmallVector<Members, 1>> groups;
       for (Operation &op : stage.getBlock()) {

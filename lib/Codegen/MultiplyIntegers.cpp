@@ -18,12 +18,12 @@
 // sums over weights are made once. A convolution is the same of an image around
 // which there is zx; the sums of what windows see are one more convolution.
 //
-// On a GPU, cuBLASLt wants both factors with signs, and sizes that are
-// multiples of 16. Of other sizes a product of integers, which no library of a
-// GPU has, is one of floats that have room for its sums; and one row times
-// weights is a kernel, which reads them as fast (ComposeProducts).
+// On a GPU, cuBLASLt wants both factors with signs; what is to be padded then
+// is PadProducts' to do. One row times weights that stand for floats is a
+// kernel, which reads them as fast (ComposeProducts).
 //
 //===----------------------------------------------------------------------===//
+#include "Contraction.h"
 #include "EightBitProducts.h"
 #include "ForEachStage.h"
 #include "ScaledProducts.h"
@@ -81,8 +81,9 @@ static Value sumOfWeights(Value weights, Value &zero, ArrayRef<int64_t> dims,
 }
 
 /// Sums of a factor's numbers over what the product sums over, times the other
-/// one's zero point, as they broadcast with its result.
-static Value sumTimes(Value zero, DotOp dot, unsigned factor,
+/// one's zero point, as they broadcast with its result. With `apart`, those of
+/// weights are multiplied where each element of the result is read.
+static Value sumTimes(Value zero, DotOp dot, unsigned factor, bool apart,
                       TensorBuilder &t) {
   Value numbers = dot->getOperand(factor);
   SmallVector<int64_t> dims = summedDims(dot, factor);
@@ -103,7 +104,11 @@ static Value sumTimes(Value zero, DotOp dot, unsigned factor,
   for (int64_t place : places)
     shape[place] = result.getDimSize(place);
   sums = t.reshape(t.transpose(sums, order), shape);
-  return zero ? t.mul(sums, zero) : sums;
+  if (!zero)
+    return sums;
+  if (apart && factor == 1)
+    sums = t.broadcast(sums, shapeOf(dot.getResult()));
+  return t.mul(sums, zero);
 }
 
 /// `zero` less `shift`; null where that is 0.
@@ -131,50 +136,27 @@ struct MultiplyIntegersPass
       // Weights that change would be summed in each step.
       if (trains(stage))
         return;
-      for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
-        if (!isProductOfIntegers(&op))
-          continue;
-        if (!gpu || isForGpu(&op))
+      for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
+        if (isProductOfIntegers(&op) && (!gpu || isForGpu(&op)))
           multiply(&op);
-        else if (auto dot = dyn_cast<DotOp>(op);
-                 dot && elementType(dot.getResult()).isInteger())
-          multiplyAsFloats(dot);
-      }
       removeUnused(stage.getBlock());
     });
   }
 
+  /// Where floats are multiplied, they may be as fast.
   static bool isForGpu(Operation *product) {
-    if (!isa<LinearOp, DotOp>(product) || !hasSizesForIntegers(product))
+    if (!isa<LinearOp, DotOp>(product) || !mayMultiplyIntegers(product))
       return false;
     RankedTensorType result = tensorType(product->getResult(0));
+    int64_t columns = result.getShape().back(), terms = numTermsOf(product);
+    auto growth = [](int64_t size) {
+      return static_cast<double>(llvm::alignTo(size, eightBitMultiple)) /
+             static_cast<double>(size);
+    };
+    constexpr double mostGrowth = 1.125;
     return !isa<FloatType>(result.getElementType()) ||
-           result.getNumElements() > result.getShape().back();
-  }
-
-  /// In i32, of factors that are.
-  static void multiplyAsFloats(DotOp product) {
-    // From these on, f32 and f64 have no room for ones.
-    constexpr int64_t largestF32 = int64_t(1) << 24, largestF64 = int64_t(1)
-                                                                  << 53;
-    std::optional<int64_t> term = largestTermOf(product);
-    int64_t terms = numTermsOf(product);
-    if (!term || terms > largestF64 / *term)
-      return;
-    OpBuilder builder(product);
-    TensorBuilder t(product->getLoc(), builder);
-    Type wide = terms <= largestF32 / *term ? Type(builder.getF32Type())
-                                            : Type(builder.getF64Type());
-    Operation *floats = builder.clone(*product);
-    for (OpOperand &factor : floats->getOpOperands())
-      factor.set(t.cast(factor.get(), wide));
-    floats->moveBefore(product);
-    Value y = floats->getResult(0), result = product.getResult();
-    y.setType(tensorType(result).clone(wide));
-    // Sums of i32 wrap.
-    y = t.cast(t.cast(y, builder.getI64Type()), elementType(result));
-    result.replaceAllUsesWith(y);
-    product->erase();
+           (result.getNumElements() > columns &&
+            growth(columns) * growth(terms) <= mostGrowth);
   }
 
   /// Padding is of the numbers that stand for 0.
@@ -284,14 +266,14 @@ struct MultiplyIntegersPass
   }
 
   /// The same of a matrix product; a zero point that is null is 0.
-  static Value multiply(Operation *product, Value x, Value w, Value zx,
-                        Value zw, TensorBuilder &t) {
+  Value multiply(Operation *product, Value x, Value w, Value zx, Value zw,
+                 TensorBuilder &t) {
     DotOp dot = makeDot(t.b, product, x, w);
     Value y = dot.getResult();
     if (zx)
-      y = t.sub(y, sumTimes(zx, dot, 1, t));
+      y = t.sub(y, sumTimes(zx, dot, 1, gpu, t));
     if (zw)
-      y = t.sub(y, sumTimes(zw, dot, 0, t));
+      y = t.sub(y, sumTimes(zw, dot, 0, gpu, t));
     if (zx && zw)
       y = t.add(y, t.mul(t.mul(zx, zw), static_cast<double>(numTermsOf(dot))));
     return y;

@@ -1,7 +1,10 @@
 //===- PadProducts.cpp - Rows that begin at multiples of 16 bytes ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Contraction.h"
+#include "EightBitProducts.h"
 #include "ForEachStage.h"
 #include "ax/Codegen/LocalPasses.h"
+#include "ax/Dialect/ScaledFactor.h"
 #include "ax/Gradients/TensorBuilder.h"
 
 namespace ax::codegen {
@@ -21,19 +24,21 @@ static constexpr int64_t leastSize = 64, leastWork = int64_t(1) << 32;
 
 namespace {
 
-/// A factor: which dimensions are summed over, and how much is added to each.
+/// A factor: which dimensions are a batch's, or summed over, and how much is
+/// added to each.
 struct Factor {
   Value value;
-  SmallVector<int64_t> contract, extra;
+  SmallVector<int64_t> batch, contract, extra;
 
-  Factor(Value value, ArrayRef<int64_t> contract)
-      : value(value), contract(contract), extra(shapeOf(value).size(), 0) {}
+  Factor(Value value, ArrayRef<int64_t> contract, ArrayRef<int64_t> batch = {})
+      : value(value), batch(batch), contract(contract),
+        extra(shapeOf(value).size(), 0) {}
 
   int64_t last() const { return static_cast<int64_t>(extra.size()) - 1; }
   SmallVector<int64_t> others() const {
     SmallVector<int64_t> dims;
     for (int64_t dim = 0; dim <= last(); ++dim)
-      if (!llvm::is_contained(contract, dim))
+      if (!llvm::is_contained(contract, dim) && !llvm::is_contained(batch, dim))
         dims.push_back(dim);
     return dims;
   }
@@ -49,9 +54,9 @@ struct Factor {
       count *= shapeOf(value)[dim] + extra[dim];
     return count;
   }
-  void align(int64_t dim) {
-    extra[dim] =
-        llvm::alignTo(shapeOf(value)[dim], alignment) - shapeOf(value)[dim];
+  void align(int64_t dim, int64_t multiple = alignment) {
+    int64_t size = shapeOf(value)[dim];
+    extra[dim] = static_cast<int64_t>(llvm::alignTo(size, multiple)) - size;
   }
   Value pad(TensorBuilder &t) const {
     SmallVector<int64_t> low(extra.size(), 0);
@@ -67,7 +72,9 @@ struct PadProductsPass : codegen::impl::PadProductsBase<PadProductsPass> {
     forEachStage(getOperation(), [](LocalStageOp stage) {
       for (Operation &op : llvm::make_early_inc_range(stage.getBlock())) {
         if (auto dot = dyn_cast<DotOp>(op)) {
-          if (dot.getLhsBatch().empty())
+          if (elementType(dot.getLhs()).isSignlessInteger(8))
+            padIntegers(dot);
+          else if (dot.getLhsBatch().empty())
             pad(&op, Factor(dot.getLhs(), dot.getLhsContract()),
                 Factor(dot.getRhs(), dot.getRhsContract()));
         } else if (auto linear = dyn_cast<LinearOp>(op)) {
@@ -108,6 +115,33 @@ struct PadProductsPass : codegen::impl::PadProductsBase<PadProductsPass> {
     if (padded > mostGrowth * work)
       return;
 
+    replace(op, lhs, rhs);
+  }
+
+  /// Those that cuBLASLt multiplies in no other sizes, and of rows as many as
+  /// its tiles have: its kernels of fewer are not known to take all.
+  static void padIntegers(DotOp dot) {
+    if (!elementType(dot.getRhs()).isSignlessInteger(8) ||
+        !mayMultiplyIntegers(dot))
+      return;
+    constexpr int64_t fewRows = 32;
+    Factor lhs(dot.getLhs(), dot.getLhsContract(), dot.getLhsBatch()),
+        rhs(dot.getRhs(), dot.getRhsContract(), dot.getRhsBatch());
+    if (numTermsOf(dot) % eightBitMultiple != 0) {
+      lhs.align(lhs.contract.back(), eightBitMultiple);
+      rhs.align(rhs.contract.back(), eightBitMultiple);
+    }
+    rhs.align(rhs.others().back(), eightBitMultiple);
+    int64_t last = lhs.others().back(), count = shapeOf(lhs.value)[last],
+            beside = lhs.countOf(lhs.others()) / count;
+    lhs.extra[last] =
+        std::max<int64_t>(llvm::divideCeilSigned(fewRows, beside) - count, 0);
+    if (lhs.isPadded() || rhs.isPadded())
+      replace(dot, lhs, rhs);
+  }
+
+  /// By the product of what is padded, of which the result is a part.
+  static void replace(Operation *op, const Factor &lhs, const Factor &rhs) {
     OpBuilder builder(op);
     TensorBuilder t(op->getLoc(), builder);
     Value result = op->getResult(0);
@@ -116,9 +150,9 @@ struct PadProductsPass : codegen::impl::PadProductsBase<PadProductsPass> {
     product->moveBefore(op);
     SmallVector<int64_t> shape(shapeOf(result)), zeros(shape.size(), 0),
         ones(shape.size(), 1);
-    size_t at = 0;
-    for (auto &[factor, dims] : {std::pair(&lhs, &rows), {&rhs, &columns}})
-      for (int64_t dim : *dims)
+    size_t at = lhs.batch.size();
+    for (const Factor *factor : {&lhs, &rhs})
+      for (int64_t dim : factor->others())
         shape[at++] += factor->extra[dim];
     product->getResult(0).setType(tensorType(result).clone(shape));
     Value part = product->getResult(0);

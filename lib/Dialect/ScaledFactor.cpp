@@ -144,11 +144,6 @@ static std::optional<int32_t> offsetOfInteger8(Value value) {
   return static_cast<int32_t>(offset);
 }
 
-/// Whether `value` is a constant of whole numbers in the range of i8.
-static bool isConstantOfInteger8(Value value) {
-  return offsetOfInteger8(value) == 0;
-}
-
 /// `value`, if it is numbers of i32 or of eight bits as floats: those.
 static Value integersOf(Value value) {
   if (offsetOfInteger8(value))
@@ -216,8 +211,8 @@ std::optional<int64_t> ax::integerOf(Value value) {
 
 /// What a parameter is a view of.
 static Value originOf(Value value) {
-  while (
-      isa_and_present<ReshapeOp, BroadcastOp, SliceOp>(value.getDefiningOp()))
+  while (isa_and_present<ReshapeOp, BroadcastOp, SliceOp, DynamicSliceOp>(
+      value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   return value;
 }
@@ -228,11 +223,17 @@ static bool isInteger8Zero(Value zero, Type type = {}) {
   zero = originOf(zero);
   if (CastOp widened = wideningOf(zero, isInteger8))
     return !type || elementType(widened.getOperand()) == type;
-  std::optional<int64_t> number = integerOf(zero);
-  if (!number)
-    return !type && isConstantOfInteger8(zero);
-  bool isSigned = *number >= -128 && *number <= 127;
-  bool isUnsigned = *number >= 0 && *number <= 255;
+  auto constant = zero.getDefiningOp<ConstantOp>();
+  auto numbers = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                          : DenseElementsAttr();
+  if (!numbers)
+    return false;
+  auto areBetween = [&](int64_t least, int64_t most) {
+    return llvm::all_of(numbers.getValues<APInt>(), [&](const APInt &number) {
+      return number.getSExtValue() >= least && number.getSExtValue() <= most;
+    });
+  };
+  bool isSigned = areBetween(-128, 127), isUnsigned = areBetween(0, 255);
   return type ? (type.isUnsignedInteger() ? isUnsigned : isSigned)
               : isSigned || isUnsigned;
 }
@@ -279,7 +280,9 @@ bool ax::isProductOfFloat8(Operation *op) {
          matchScaledFloat8(op->getOperand(1));
 }
 
-std::optional<int64_t> ax::largestTermOf(Operation *product) {
+/// How large a product of integers that are multiplied in it is at most, scales
+/// aside; nothing where zero points may be any integers.
+static std::optional<int64_t> largestTermOf(Operation *product) {
   int64_t largest = 1;
   for (unsigned i : {0U, 1U}) {
     std::optional<ScaledFactor> factor =

@@ -60,7 +60,9 @@ public:
       return findObstacleOfIntegers();
     bool isNarrow = factor == DType::F16 || factor == DType::BF16;
     if (!isNarrow && factor != DType::F32 && factor != DType::F64)
-      return "of integers it multiplies those of eight bits with a sign alone";
+      return "of integers it multiplies those of eight bits with a sign alone, "
+             "in "
+             "i32";
     if (sum != factor && !(isNarrow && sum == DType::F32))
       return "it gives no such result of these factors";
     bool isKnown = desc.activation == Activation::None ||

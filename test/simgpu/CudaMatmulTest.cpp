@@ -34,7 +34,7 @@ protected:
 TEST_F(ProductRefusals, SaysWhatCublasLacks) {
   MatmulDesc plain = makeProduct(DType::F32, {}, 4, 5, 6);
   const char *integers =
-      "of integers it multiplies those of eight bits with a sign alone";
+      "of integers it multiplies those of eight bits with a sign alone, in i32";
   expect(makeProduct(DType::I32, {}, 4, 5, 6), integers);
   expect(makeProduct(DType::I8, {}, 16, 16, 16), integers);
   MatmulDesc desc = plain;
@@ -150,8 +150,8 @@ TEST_F(ProductRefusals, SaysWhichIntegersCublasLacks) {
   MatmulDesc plain = make(3, 32, 48), desc = plain;
   checkProduct(runner, desc);
   desc.a.dtype = DType::U8;
-  expect(desc,
-         "of integers it multiplies those of eight bits with a sign alone");
+  expect(desc, "of integers it multiplies those of eight bits with a sign "
+               "alone, in i32");
   const char *epilogues = "it does nothing along with sums of integers";
   desc = plain;
   desc.hasBias = true;

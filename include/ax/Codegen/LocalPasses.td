@@ -159,9 +159,9 @@ def MultiplyIntegers : Pass<"axl-multiply-integers"> {
     first factor with a sign is more by 128, and a second one without is less by that.
     Sums are exact: products of i32 have the bits that they had.
 
-    On a GPU both have signs, and convolutions stay; products in f32 do, too, if they
-    have one row, or sums of other than multiples of 16 terms or such numbers of columns.
-    Those in i32 of such sizes become products in f32 or f64, which are exact.
+    On a GPU both have signs, and convolutions stay, as do products of more terms than
+    i32 has room for in any case. So do those in floats of one row, and those that would
+    grow by more than an eighth with terms and columns that are multiples of 16.
   }];
   let options = [Option<"gpu", "gpu", "bool", "false", "As cuBLASLt wants them">];
 }
@@ -229,6 +229,9 @@ def PadProducts : Pass<"axl-pad-products"> {
     along with it. Products of batches, those of fewer than 64 rows, columns or terms
     of a sum, those of less than 2^32 multiplications, and those that would grow by more
     than an eighth stay.
+
+    Of integers of eight bits all products have multiples of 16 terms and columns then,
+    and 32 rows at least: cuBLASLt has no others.
   }];
 }
 

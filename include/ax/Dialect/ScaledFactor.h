@@ -56,10 +56,6 @@ bool isProductOfFloat8(mlir::Operation *op);
 /// unless they wrap anyway.
 bool isProductOfIntegers(mlir::Operation *op);
 
-/// How large a product of integers that are multiplied in it is at most, scales
-/// aside; nothing where zero points may be any integers.
-std::optional<int64_t> largestTermOf(mlir::Operation *product);
-
 /// How many numbers each sum of a product, `ax.linear`, `ax.dot` or `ax.conv`,
 /// is of.
 int64_t numTermsOf(mlir::Operation *product);

@@ -24,9 +24,8 @@ Value Emitter::pull(Value value, ArrayRef<IndexExpr> indices) {
   Value element;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     element =
-        pullArgument(argument.getArgNumber(),
-                     space.linearize(indices, tensorType(value).getShape()),
-                     elementType(value));
+        pullArgument(argument.getArgNumber(), tensorType(value),
+                     space.linearize(indices, tensorType(value).getShape()));
   } else {
     auto result = cast<OpResult>(value);
     Operation *op = result.getOwner();

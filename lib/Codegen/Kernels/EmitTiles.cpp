@@ -38,9 +38,10 @@ static constexpr int64_t wordBytes = 4, usualSide = 32;
 /// Elements of an operand at neighbouring columns are so far apart, if those at
 /// neighbouring rows are next to each other; else 0. What is known only for an
 /// element is not known to who reads a tile, and lanes have to be columns:
-/// those of a dimension that the operand lacks are none.
-int64_t Emitter::columnStep(const IndexExpr &offset, int row,
-                            int column) const {
+/// those of a dimension that the operand lacks are none. And all elements of a
+/// tile are read: where lanes are padding in part, those would not be there.
+int64_t Emitter::columnStep(const IndexExpr &offset, RankedTensorType tensor,
+                            int row, int column) const {
   int ofRow = outer.vars[row], ofColumn = outer.vars[column];
   int64_t lanes = nests.outer.numLanes();
   if (nestDepth != 1 || choiceDepth > 0 || ofRow < 0 || ofColumn < 0 ||
@@ -48,13 +49,21 @@ int64_t Emitter::columnStep(const IndexExpr &offset, int row,
       !space.dependsOnlyOn(offset, outer))
     return 0;
   int64_t step = offset.coefficient(ofColumn);
-  return step > lanes && step % lanes == 0 ? step / lanes : 0;
+  if (step <= lanes || step % lanes != 0)
+    return 0;
+  step /= lanes;
+  auto [first, last] = space.range(offset);
+  bool isThere =
+      first >= outer.lane * step &&
+      last + (lanes - 1 - outer.lane) * step < tensor.getNumElements();
+  return isThere ? step : 0;
 }
 
 /// Looks for a loop along which the operand lies, if that is not the last one.
-void Emitter::noteTile(const IndexExpr &offset, Type type) {
+void Emitter::noteTile(const IndexExpr &offset, RankedTensorType tensor) {
   // Of fewer points, a side is no more than what memory reads at a time.
   constexpr int64_t leastPoints = 16;
+  Type type = tensor.getElementType();
   int64_t mostPoints =
       storageBytes(type) < wordBytes ? 2 * usualSide : usualSide;
   const LoopPlan &plan = nests.outer;
@@ -62,7 +71,7 @@ void Emitter::noteTile(const IndexExpr &offset, Type type) {
     return;
   if (tileWish) {
     if (outer.lane == 0 &&
-        columnStep(offset, tileWish->row, tileWish->column) != 0)
+        columnStep(offset, tensor, tileWish->row, tileWish->column) != 0)
       tileWish->bytes += storageBytes(type);
     return;
   }
@@ -72,7 +81,7 @@ void Emitter::noteTile(const IndexExpr &offset, Type type) {
   int column = groups.pop_back_val().second - 1;
   for (auto [first, last] : groups) {
     int row = last - 1;
-    if (columnStep(offset, row, column) == 0)
+    if (columnStep(offset, tensor, row, column) == 0)
       continue;
     int64_t side = std::gcd(std::gcd(mostPoints, plan.atoms[row].size),
                             plan.atoms[column].size * plan.numLanes());
@@ -118,13 +127,15 @@ void Emitter::emitTile(function_ref<void()> body) {
   writeTiles();
 }
 
-Value Emitter::pullArgument(unsigned number, const IndexExpr &offset,
-                            Type type) {
-  noteTile(offset, type);
-  if (auto tile = nests.outer.tile();
-      tile && columnStep(offset, tile->first, tile->second) != 0)
-    return loadFromTile(number, offset, type);
-  return loadElement(writer.tensor(number), offset, type);
+Value Emitter::pullArgument(unsigned number, RankedTensorType tensor,
+                            const IndexExpr &offset) {
+  noteTile(offset, tensor);
+  Type type = tensor.getElementType();
+  auto tile = nests.outer.tile();
+  int64_t step =
+      tile ? columnStep(offset, tensor, tile->first, tile->second) : 0;
+  return step != 0 ? loadFromTile(number, offset, step, type)
+                   : loadElement(writer.tensor(number), offset, type);
 }
 
 /// The offset of the tile's first element: without its points, and without the
@@ -196,9 +207,8 @@ void Emitter::copyTile(const Square &from, const Square &to,
 
 /// Whoever asks for it first has it read.
 Value Emitter::loadFromTile(unsigned number, const IndexExpr &offset,
-                            Type type) {
-  auto [row, column] = *nests.outer.tile();
-  int64_t step = columnStep(offset, row, column);
+                            int64_t step, Type type) {
+  int row = nests.outer.tile()->first;
   int64_t side = nests.outer.atoms[row].size, pitch = pitchOf(side, type);
   IndexExpr first = tileOffset(offset, step);
   auto [it, isNew] = tiles.try_emplace({number, first});
@@ -223,9 +233,10 @@ void Emitter::storeTransposed(Value value, unsigned number,
     moved.push_back(indices[from]);
   IndexExpr offset = space.linearize(moved, type.getShape());
   Type element = type.getElementType();
-  noteTile(offset, element);
+  noteTile(offset, type);
   auto sides = nests.outer.tile();
-  int64_t step = sides ? columnStep(offset, sides->first, sides->second) : 0;
+  int64_t step =
+      sides ? columnStep(offset, type, sides->first, sides->second) : 0;
   if (step == 0) {
     storeElement(value, writer.tensor(numOperands + number), offset, element);
     return;

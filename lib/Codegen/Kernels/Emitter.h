@@ -224,8 +224,9 @@ private:
                   mlir::ValueRange carried, Body body);
 
   // EmitTiles.cpp
-  int64_t columnStep(const IndexExpr &offset, int row, int column) const;
-  void noteTile(const IndexExpr &offset, mlir::Type type);
+  int64_t columnStep(const IndexExpr &offset, mlir::RankedTensorType tensor,
+                     int row, int column) const;
+  void noteTile(const IndexExpr &offset, mlir::RankedTensorType tensor);
   void emitTile(llvm::function_ref<void()> body);
   IndexExpr tileOffset(IndexExpr offset, int64_t step) const;
   IndexExpr placeInTile(mlir::Type type) const;
@@ -239,8 +240,10 @@ private:
   void storeTransposed(Value value, unsigned number, TransposeOp transpose,
                        llvm::ArrayRef<IndexExpr> indices);
   void writeTiles();
-  Value pullArgument(unsigned number, const IndexExpr &offset, mlir::Type type);
-  Value loadFromTile(unsigned number, const IndexExpr &offset, mlir::Type type);
+  Value pullArgument(unsigned number, mlir::RankedTensorType tensor,
+                     const IndexExpr &offset);
+  Value loadFromTile(unsigned number, const IndexExpr &offset, int64_t step,
+                     mlir::Type type);
 
   // EmitElement.cpp
   Value pull(Value value, llvm::ArrayRef<IndexExpr> indices);

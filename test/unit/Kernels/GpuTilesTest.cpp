@@ -245,6 +245,29 @@ TEST(GpuTiles, LanesThatAreNoColumns) {
        {{"%r", "4x16x48x2xf16"}}});
 }
 
+/// Of some neighbours within a thread it is known that they are no padding, of
+/// others it is not, before a number of rows and behind one.
+TEST(GpuTiles, LanesThatArePaddingInPart) {
+  for (const char *bounds :
+       {"low [0, 0] high [12, 0]", "low [12, 0] high [0, 0]",
+        "low [3, 0] high [9, 0]"}) {
+    std::string padded = "%p = ax.pad %a value %b : tensor<i8> " +
+                         std::string(bounds) +
+                         " : tensor<20x96xi8> -> tensor<32x96xi8>\n";
+    FusionText text{{"20x96xi8", "i8"},
+                    padded + "%r = ax.transpose %p [1, 0] : tensor<32x96xi8> "
+                             "-> tensor<96x32xi8>",
+                    {{"%r", "96x32xi8"}}};
+    EXPECT_FALSE(hasTiles(text)) << bounds;
+    check(text);
+  }
+  check(
+      {{"50x128xbf16", "bf16"},
+       R"(%p = ax.pad %a value %b : tensor<bf16> low [0, 0] high [14, 0] : tensor<50x128xbf16> -> tensor<64x128xbf16>
+          %r = ax.transpose %p [1, 0] : tensor<64x128xbf16> -> tensor<128x64xbf16>)",
+       {{"%r", "128x64xbf16"}}});
+}
+
 /// One block does six tiles: it may not read a part before that is there, nor
 /// write the next one over it.
 TEST(GpuTiles, EachBarrierIsMissed) {

@@ -293,46 +293,47 @@ axl.stage @wide(%x: tensor<2x3x8x8xui8>, %w: tensor<16x3x3x3xi8>, %zero: tensor<
 // GPU: ax.dot %[[X]], %{{.*}} : tensor<16x32xi8>, tensor<32x48xi8> -> tensor<16x48xi32>
 // GPU-NOT: ax.conv {{.*}}i8
 
-// Sums that no library of a GPU has there are made of floats that have room for
-// them, where their numbers have eight bits. Those in f32 are as they were, and so is
-// a row alone.
-// GPU-LABEL: axl.stage @other_sizes
-// GPU: %[[A:.*]] = ax.cast %{{.*}} : tensor<4x100xi32> -> tensor<4x100xf32>
-// GPU: %[[B:.*]] = ax.cast %{{.*}} : tensor<100x8xi32> -> tensor<100x8xf32>
-// GPU: %[[Y:.*]] = ax.dot %[[A]], %[[B]] {{.*}} -> tensor<4x8xf32>
-// GPU: %[[I:.*]] = ax.cast %[[Y]] : tensor<4x8xf32> -> tensor<4x8xi64>
-// GPU: ax.cast %[[I]] : tensor<4x8xi64> -> tensor<4x8xi32>
-// GPU: ax.dot %{{.*}} : tensor<4x300xf64>, tensor<300x8xf64> -> tensor<4x8xf64>
-// GPU: ax.dot %{{.*}} : tensor<4x100xi32>, tensor<100x8xi32> -> tensor<4x8xi32>
-// GPU: ax.linear %{{.*}} : tensor<4x100xf32>, tensor<100x8xf32> -> tensor<4x8xf32>
-axl.stage @other_sizes(%x: tensor<4x100xui8>, %w: tensor<100x8xi8>, %y: tensor<4x300xi8>, %v: tensor<300x8xi8>, %any: tensor<i32>) {
-  %z = ax.constant dense<7> : tensor<i32> -> tensor<i32>
-  %0 = ax.cast %x : tensor<4x100xui8> -> tensor<4x100xi32>
-  %1 = ax.binary sub %0, %z : tensor<4x100xi32>, tensor<i32> -> tensor<4x100xi32>
-  %2 = ax.cast %w : tensor<100x8xi8> -> tensor<100x8xi32>
-  %3 = ax.dot %1, %2 batch [] x [] contract [1] x [0] : tensor<4x100xi32>, tensor<100x8xi32> -> tensor<4x8xi32>
-  %4 = ax.cast %y : tensor<4x300xi8> -> tensor<4x300xi32>
-  %5 = ax.cast %v : tensor<300x8xi8> -> tensor<300x8xi32>
-  %6 = ax.dot %4, %5 batch [] x [] contract [1] x [0] : tensor<4x300xi32>, tensor<300x8xi32> -> tensor<4x8xi32>
-  %7 = ax.binary sub %0, %any : tensor<4x100xi32>, tensor<i32> -> tensor<4x100xi32>
-  %8 = ax.dot %7, %2 batch [] x [] contract [1] x [0] : tensor<4x100xi32>, tensor<100x8xi32> -> tensor<4x8xi32>
-  %9 = ax.cast %x : tensor<4x100xui8> -> tensor<4x100xf32>
-  %10 = ax.cast %w : tensor<100x8xi8> -> tensor<100x8xf32>
-  %11 = ax.linear %9, %10 : tensor<4x100xf32>, tensor<100x8xf32> -> tensor<4x8xf32>
-  axl.yield %3, %6, %8, %11 : tensor<4x8xi32>, tensor<4x8xi32>, tensor<4x8xi32>, tensor<4x8xf32>
+// Products in i32 are multiplied so, whatever their sizes are, and others that would
+// not grow much: of 100 terms, but not of 20. A row alone stays.
+// GPU-LABEL: axl.stage @sizes
+// GPU: ax.dot %{{.*}} : tensor<4x20xi8>, tensor<20x8xi8> -> tensor<4x8xi32>
+// GPU: ax.linear %{{.*}} : tensor<4x20xf32>, tensor<20x8xf32> -> tensor<4x8xf32>
+// GPU: ax.dot %{{.*}} : tensor<4x100xi8>, tensor<100x32xi8> -> tensor<4x32xi32>
+// GPU: ax.linear %{{.*}} : tensor<1x100xf32>, tensor<100x32xf32> -> tensor<1x32xf32>
+axl.stage @sizes(%x: tensor<4x20xui8>, %w: tensor<20x8xi8>, %y: tensor<4x100xi8>, %v: tensor<100x32xi8>) {
+  %0 = ax.cast %x : tensor<4x20xui8> -> tensor<4x20xi32>
+  %1 = ax.cast %w : tensor<20x8xi8> -> tensor<20x8xi32>
+  %2 = ax.dot %0, %1 batch [] x [] contract [1] x [0] : tensor<4x20xi32>, tensor<20x8xi32> -> tensor<4x8xi32>
+  %3 = ax.cast %x : tensor<4x20xui8> -> tensor<4x20xf32>
+  %4 = ax.cast %w : tensor<20x8xi8> -> tensor<20x8xf32>
+  %5 = ax.linear %3, %4 : tensor<4x20xf32>, tensor<20x8xf32> -> tensor<4x8xf32>
+  %6 = ax.cast %y : tensor<4x100xi8> -> tensor<4x100xf32>
+  %7 = ax.cast %v : tensor<100x32xi8> -> tensor<100x32xf32>
+  %8 = ax.linear %6, %7 : tensor<4x100xf32>, tensor<100x32xf32> -> tensor<4x32xf32>
+  %9 = ax.slice %6 starts [0, 0] steps [1, 1] : tensor<4x100xf32> -> tensor<1x100xf32>
+  %10 = ax.linear %9, %7 : tensor<1x100xf32>, tensor<100x32xf32> -> tensor<1x32xf32>
+  axl.yield %2, %5, %8, %10 : tensor<4x8xi32>, tensor<4x8xf32>, tensor<4x32xf32>, tensor<1x32xf32>
 }
 
 // -----
 
-// GPU-LABEL: axl.stage @one_row
-// GPU: ax.linear %{{.*}} : tensor<1x32xf32>, tensor<32x48xf32> -> tensor<1x48xf32>
-// GPU: ax.dot %{{.*}} : tensor<1x32xi8>, tensor<32x48xi8> -> tensor<1x48xi32>
-axl.stage @one_row(%x: tensor<1x32xi8>, %w: tensor<32x48xi8>) {
-  %0 = ax.cast %x : tensor<1x32xi8> -> tensor<1x32xf32>
-  %1 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xf32>
-  %2 = ax.linear %0, %1 : tensor<1x32xf32>, tensor<32x48xf32> -> tensor<1x48xf32>
-  %3 = ax.cast %x : tensor<1x32xi8> -> tensor<1x32xi32>
-  %4 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xi32>
-  %5 = ax.dot %3, %4 batch [] x [] contract [1] x [0] : tensor<1x32xi32>, tensor<32x48xi32> -> tensor<1x48xi32>
-  axl.yield %2, %5 : tensor<1x48xf32>, tensor<1x48xi32>
+// Without rows or columns, and where i32 may have no room for a sum, they stay. Zero
+// points of columns may be those of numbers without a sign.
+// GPU-LABEL: axl.stage @limits
+// GPU: ax.dot %{{.*}} : tensor<32xi32>, tensor<32x48xi32> -> tensor<48xi32>
+// GPU: ax.dot %{{.*}} : tensor<4x131072xi32>, tensor<131072x48xi32> -> tensor<4x48xi32>
+// GPU: ax.dot %{{.*}} : tensor<4x32xi8>, tensor<32x2xi8> -> tensor<4x2xi32>
+axl.stage @limits(%x: tensor<32xi8>, %w: tensor<32x48xi8>, %y: tensor<4x131072xi8>, %v: tensor<131072x48xi8>, %z: tensor<4x32xui8>, %u: tensor<32x2xui8>) {
+  %0 = ax.cast %x : tensor<32xi8> -> tensor<32xi32>
+  %1 = ax.cast %w : tensor<32x48xi8> -> tensor<32x48xi32>
+  %2 = ax.dot %0, %1 batch [] x [] contract [0] x [0] : tensor<32xi32>, tensor<32x48xi32> -> tensor<48xi32>
+  %3 = ax.cast %y : tensor<4x131072xi8> -> tensor<4x131072xi32>
+  %4 = ax.cast %v : tensor<131072x48xi8> -> tensor<131072x48xi32>
+  %5 = ax.dot %3, %4 batch [] x [] contract [1] x [0] : tensor<4x131072xi32>, tensor<131072x48xi32> -> tensor<4x48xi32>
+  %6 = ax.cast %z : tensor<4x32xui8> -> tensor<4x32xi32>
+  %7 = ax.cast %u : tensor<32x2xui8> -> tensor<32x2xi32>
+  %8 = ax.constant dense<[100, 200]> : tensor<2xi32> -> tensor<2xi32>
+  %9 = ax.binary sub %7, %8 : tensor<32x2xi32>, tensor<2xi32> -> tensor<32x2xi32>
+  %10 = ax.dot %6, %9 batch [] x [] contract [1] x [0] : tensor<4x32xi32>, tensor<32x2xi32> -> tensor<4x2xi32>
+  axl.yield %2, %5, %10 : tensor<48xi32>, tensor<4x48xi32>, tensor<4x2xi32>
 }

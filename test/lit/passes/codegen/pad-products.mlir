@@ -56,3 +56,21 @@ axl.stage @others(%x: tensor<8192x1024xf32>, %w: tensor<1024x1001xf32>, %b: tens
   %5 = ax.dot %o, %o batch [] x [] contract [0] x [0] : tensor<8192x1024x1xbf16>, tensor<8192x1024x1xbf16> -> tensor<1024x1x1024x1xbf16>
   axl.yield %0, %1, %2, %3, %4, %5 : tensor<8192x1001xf32>, tensor<2x8192x1024xbf16>, tensor<8x50257xbf16>, tensor<64x50257xbf16>, tensor<8191x1024xbf16>, tensor<1024x1x1024x1xbf16>
 }
+
+// Integers: 16 columns, and terms, and 32 rows with those of other dimensions; zeros
+// add nothing to sums.
+// CHECK-LABEL: axl.stage @integers
+// CHECK: %[[X:.*]] = ax.pad %{{.*}} low [0, 0, 0] high [0, 11, 7] : tensor<2x5x9xi8> -> tensor<2x16x16xi8>
+// CHECK: %[[W:.*]] = ax.pad %{{.*}} low [0, 0] high [7, 3] : tensor<9x13xi8> -> tensor<16x16xi8>
+// CHECK: %[[Y:.*]] = ax.dot %[[X]], %[[W]] {{.*}} -> tensor<2x16x16xi32>
+// CHECK: ax.slice %[[Y]] starts [0, 0, 0] {{.*}} -> tensor<2x5x13xi32>
+// CHECK: %[[A:.*]] = ax.pad %{{.*}} low [0, 0, 0] high [0, 27, 0] : tensor<3x5x16xi8> -> tensor<3x32x16xi8>
+// CHECK: ax.dot %[[A]], %{{.*}} batch [0] x [0] {{.*}} -> tensor<3x32x32xi32>
+// CHECK: ax.slice %{{.*}} -> tensor<3x5x32xi32>
+// CHECK-NOT: ax.pad
+axl.stage @integers(%x: tensor<2x5x9xi8>, %w: tensor<9x13xi8>, %a: tensor<3x5x16xi8>, %b: tensor<3x16x32xi8>, %c: tensor<40x4x4xi8>, %d: tensor<4x4x16xi8>) {
+  %0 = ax.dot %x, %w batch [] x [] contract [2] x [0] : tensor<2x5x9xi8>, tensor<9x13xi8> -> tensor<2x5x13xi32>
+  %1 = ax.dot %a, %b batch [0] x [0] contract [2] x [1] : tensor<3x5x16xi8>, tensor<3x16x32xi8> -> tensor<3x5x32xi32>
+  %2 = ax.dot %c, %d batch [] x [] contract [1, 2] x [0, 1] : tensor<40x4x4xi8>, tensor<4x4x16xi8> -> tensor<40x16xi32>
+  axl.yield %0, %1, %2 : tensor<2x5x13xi32>, tensor<3x5x32xi32>, tensor<40x16xi32>
+}
