@@ -7,6 +7,8 @@
 #include "ax/Dialect/ScaledFactor.h"
 #include "ax/Dialect/Tensors.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace ax::codegen {

@@ -17,9 +17,9 @@ bool hasFloat8Products(const GpuTarget &target);
 /// 16 rows, and of columns in its last dimension.
 bool multipliesFloat8(mlir::Operation *op);
 
-/// Whether cuBLASLt, once it is padded, multiplies integers with signs in the
-/// place of factors of `product`, ax.linear or ax.dot: it has rows and columns,
-/// and no sum leaves i32.
+/// Whether cuBLASLt multiplies integers with signs in the place of the factors
+/// of `product`, ax.linear or ax.dot, once these are padded: it has rows and
+/// columns, and no sum leaves i32.
 bool mayMultiplyIntegers(mlir::Operation *product);
 /// Whether it multiplies the factors of `op` as they are: a product of two of i8
 /// in i32, whose sums have a multiple of 16 terms, and whose result has such a

@@ -118,8 +118,8 @@ struct PadProductsPass : codegen::impl::PadProductsBase<PadProductsPass> {
     replace(op, lhs, rhs);
   }
 
-  /// Those that cuBLASLt multiplies in no other sizes, and of rows as many as
-  /// its tiles have: its kernels of fewer are not known to take all.
+  /// cuBLASLt takes no other numbers of terms and columns; whether it takes
+  /// fewer rows has not been tried on a card.
   static void padIntegers(DotOp dot) {
     if (!elementType(dot.getRhs()).isSignlessInteger(8) ||
         !mayMultiplyIntegers(dot))

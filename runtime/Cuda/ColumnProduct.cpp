@@ -61,8 +61,7 @@ public:
     bool isNarrow = factor == DType::F16 || factor == DType::BF16;
     if (!isNarrow && factor != DType::F32 && factor != DType::F64)
       return "of integers it multiplies those of eight bits with a sign alone, "
-             "in "
-             "i32";
+             "in i32";
     if (sum != factor && !(isNarrow && sum == DType::F32))
       return "it gives no such result of these factors";
     bool isKnown = desc.activation == Activation::None ||
@@ -104,7 +103,7 @@ public:
     product.c = *c;
     product.d = *d;
     addBatches(product);
-    if (byteSize(desc.a.dtype) == 1 && !areAligned(product))
+    if (hasEightBits(desc) && !areAligned(product))
       return std::nullopt;
     if (isOfIntegers(desc) &&
         (!product.a.isTransposed || product.b.isTransposed))
@@ -221,6 +220,10 @@ private:
 
 } // namespace
 
+bool hasEightBits(const MatmulDesc &desc) {
+  return byteSize(desc.a.dtype) == 1;
+}
+
 bool isOfIntegers(const MatmulDesc &desc) {
   return desc.a.dtype == DType::I8 && desc.b.dtype == DType::I8 &&
          desc.c.dtype == DType::I32;
@@ -237,7 +240,7 @@ llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc) {
     obstacle = "neither rows nor columns of a matrix lie one behind another";
     if (isOfIntegers(desc))
       obstacle = "what is summed over does not lie innermost in both factors";
-    if (byteSize(desc.a.dtype) == 1 || desc.hasInput())
+    if (hasEightBits(desc) || desc.hasInput())
       obstacle += ", or they do not begin at multiples of 16 bytes";
   }
   return makeErrorf(ExitCode::Unsupported, "cuBLASLt: {0}", obstacle);

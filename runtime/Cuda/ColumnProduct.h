@@ -45,6 +45,8 @@ struct ColumnProduct {
   std::vector<Call> calls;
 };
 
+/// Whether factors are floats or integers of eight bits.
+bool hasEightBits(const MatmulDesc &desc);
 /// Whether factors are integers of eight bits with a sign, and sums i32.
 bool isOfIntegers(const MatmulDesc &desc);
 

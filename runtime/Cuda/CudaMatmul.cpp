@@ -172,7 +172,7 @@ private:
     if (product.calls.empty())
       return {};
     // It has no products of eight bits that are aligned less.
-    if (byteSize(desc.a.dtype) == 1)
+    if (hasEightBits(desc))
       return {fastAlignment};
     return {fastAlignment, elementBytes(desc.a)};
   }

@@ -39,7 +39,8 @@ CUDA = {
     "experts": "",
     "given_weights": "--tied|F16",
     "indices": "",
-    "integer_products": "^dynamic-.*(odd|terms)$|^dequantized-.*-middle-.*-True$",
+    "integer_products": "^dynamic-.*(odd|terms)$|"
+                        "^dequantized-.*-(middle-.*-True|columns-False)$",
     "max_detection": "",
     "max_results": "^(too many|no size)",
     "models": "mlp|--dp=2 --tp=2 --pp=2$",

@@ -7,16 +7,14 @@ from pathlib import Path
 
 from cases import MODELS, Failed, Unsupported, graphOf, run, scratch, tool
 from _training import axrun
-from gpu_graphs import reference
+from gpu_graphs import REFERENCES, reference
 
 TARGETS = ["sm_80", "sm_90", "sm_100"]
-# The batches are those that all layouts divide.
-TRAININGS = {
+# Of batches that all layouts divide, and rows that are multiples of 16.
+TRAININGS = REFERENCES | {
     "fc_net": ["input=32x64"],
     "gpt2_tied": ["input=4x32"],
     "llama": ["input=4x32"],
-    "convnet": ["input=8x1x8x8"],
-    "batchnorm": ["input=8x1x8x8", "--batchnorm=train"],
 }
 # What else than one rank.
 LAYOUTS = {

@@ -65,6 +65,15 @@ def dynamic(p, weights, kind):
     p.node("Mul", ["f", "s"], ["y"])
 
 
+def columnsOf(weights, kind):
+    """A zero point of each column of the weight: the same one, or from one end of
+    the numbers to the other."""
+    if kind == "columns":
+        ends = np.iinfo(weights)
+        return np.linspace(ends.min, ends.max, COLUMNS).astype(weights)
+    return np.full(COLUMNS, zero_point(weights, kind))
+
+
 def dequantized(p, weights, kind, activations, transposed):
     """QuantizeLinear, DequantizeLinear, and a product of floats."""
     p.value("s", np.float32(0.07))
@@ -75,7 +84,7 @@ def dequantized(p, weights, kind, activations, transposed):
     if transposed:
         p.values["w"] = np.ascontiguousarray(p.values["w"].T)
     p.value("ws", p.rng.uniform(0.001, 0.01, COLUMNS).astype(np.float32))
-    p.value("wz", np.full(COLUMNS, zero_point(weights, kind)))
+    p.value("wz", columnsOf(weights, kind))
     p.node("DequantizeLinear", ["w", "ws", "wz"], ["wd"], axis=axis)
     if transposed:
         p.value("b", p.rng.standard_normal(COLUMNS).astype(np.float32))
@@ -175,6 +184,12 @@ def cases(every):
         yield (f"dynamic-{terms}terms", agrees,
                Product(seed, UNSIGNED, terms=terms, columns=20), UNSIGNED, dynamic,
                "odd")
+    for weights in SIGNED, UNSIGNED:
+        for transposed in False, True:
+            seed += 1
+            yield (f"dequantized-{weights.__name__}-columns-{transposed}", agrees,
+                   Product(seed, weights), weights, dequantized, "columns", UNSIGNED,
+                   transposed)
     for weights in SIGNED, UNSIGNED:
         for kind in "none", "middle", "odd":
             for few in False, True:

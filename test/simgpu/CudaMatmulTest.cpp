@@ -29,6 +29,16 @@ protected:
   static void expect(const MatmulDesc &desc, const std::string &why) {
     RefusalTest::expect(desc, "cuBLASLt: " + why);
   }
+  /// For a bias, and for an activation.
+  static void expectNoEpilogue(const MatmulDesc &plain,
+                               const std::string &why) {
+    MatmulDesc desc = plain;
+    desc.hasBias = true;
+    expect(desc, why);
+    desc = plain;
+    desc.activation = Activation::Relu;
+    expect(desc, why);
+  }
 };
 
 TEST_F(ProductRefusals, SaysWhatCublasLacks) {
@@ -105,13 +115,8 @@ TEST_F(ProductRefusals, SaysWhichFactorsOfEightBitsCublasLacks) {
   MatmulDesc plain = makeFloat8Product(narrow, wide, 16, 32, 48), desc = plain;
   EXPECT_EQ(toString(desc), "matmul 16x32 f8E4M3FN x 32x48 f8E5M2");
   checkProduct(runner, desc);
-  const char *epilogues = "it does neither a bias nor an activation in f32 "
-                          "along with factors of eight bits";
-  desc.hasBias = true;
-  expect(desc, epilogues);
-  desc = plain;
-  desc.activation = Activation::Relu;
-  expect(desc, epilogues);
+  expectNoEpilogue(plain, "it does neither a bias nor an activation in f32 "
+                          "along with factors of eight bits");
   const char *sizes = "of factors of eight bits, the columns of the result and "
                       "what is summed over are multiples of 16";
   expect(makeFloat8Product(narrow, wide, 16, 24, 48), sizes);
@@ -153,15 +158,10 @@ TEST_F(ProductRefusals, SaysWhichIntegersCublasLacks) {
   expect(desc, "of integers it multiplies those of eight bits with a sign "
                "alone, in i32");
   const char *epilogues = "it does nothing along with sums of integers";
-  desc = plain;
-  desc.hasBias = true;
-  expect(desc, epilogues);
+  expectNoEpilogue(plain, epilogues);
   desc = plain;
   desc.hasResidual = true;
   desc.residual = desc.c;
-  expect(desc, epilogues);
-  desc = plain;
-  desc.activation = Activation::Relu;
   expect(desc, epilogues);
   const char *sizes = "of factors of eight bits, the columns of the result and "
                       "what is summed over are multiples of 16";

@@ -231,7 +231,7 @@ def PadProducts : Pass<"axl-pad-products"> {
     than an eighth stay.
 
     Of integers of eight bits all products have multiples of 16 terms and columns then,
-    and 32 rows at least: cuBLASLt has no others.
+    as cuBLASLt has no others, and 32 rows at least.
   }];
 }
 
@@ -314,8 +314,9 @@ def OrderProducts : Pass<"axl-order-products"> {
     fit: views are read through it, all else is written so. Of products whose
     factors cuBLASLt takes in eight bits, it is put before those of which what is
     summed over would not lie innermost: of integers, and of floats before sm_100, and
-    from sm_120 on, no other order is taken. So a tensor and its transpose are in memory, both in eight bits,
-    where one product sums over its rows and another over its columns.
+    from sm_120 on, no other order is taken. So a tensor and its transpose are in
+    memory, both in eight bits, where one product sums over its rows and another over
+    its columns.
   }];
   let options = [
     Option<"float8", "float8", "bool", "false",
