@@ -11,6 +11,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace ax::rt {
 
@@ -171,9 +172,16 @@ DnnlPrimitiveDesc makeDnnlPrimitiveDesc(const_dnnl_op_desc_t op,
                                         const dnnl_primitive_attr *attr,
                                         const_dnnl_primitive_desc_t forward) {
   dnnl_primitive_desc_t desc = nullptr;
-  if (dnnl_primitive_desc_create(&desc, op, attr, dnnlCpuEngine(), forward) !=
-      dnnl_success)
-    return nullptr;
+  {
+    // oneDNN 2.6 does not do this for several threads at a time: of some
+    // convolutions it chose blocks by what it looked at for another one, and
+    // they gave wrong numbers.
+    static std::mutex creating;
+    std::lock_guard<std::mutex> held(creating);
+    if (dnnl_primitive_desc_create(&desc, op, attr, dnnlCpuEngine(), forward) !=
+        dnnl_success)
+      return nullptr;
+  }
   DnnlPrimitiveDesc result(desc);
   const char *info = nullptr;
   dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &info);
