@@ -95,6 +95,8 @@ std::optional<ArrayRef<int64_t>> rowPrefix(Operation *op) {
     first = norm.getAxis();
   } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
     first = norm.getAxis();
+  } else if (isa<FakeQuantizeOp>(op)) {
+    first = rank - 1;
   } else if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
     if ((first = softmax.getDim()) != rank - 1)
       return std::nullopt;

@@ -20,7 +20,7 @@ Operation *getLibraryCore(Operation *op) {
              AttentionOp, AttentionGradientOp, LocalAttentionOp,
              LocalAttentionGradientOp, PoolOp, MaxPoolGradientOp, TopKOp,
              NonMaxSuppressionOp, CheckIndicesOp, LookUpOp, GroupedMatmulOp,
-             GroupedWeightGradientOp>(op)
+             GroupedWeightGradientOp, BlockMatmulOp>(op)
              ? op
              : nullptr;
 }
@@ -78,7 +78,7 @@ public:
               AttentionOp, AttentionGradientOp, LocalAttentionOp,
               LocalAttentionGradientOp, PoolOp, MaxPoolGradientOp, TopKOp,
               NonMaxSuppressionOp, CheckIndicesOp, LookUpOp, GroupedMatmulOp,
-              GroupedWeightGradientOp>(
+              GroupedWeightGradientOp, BlockMatmulOp>(
             [&](auto concrete) { buildFor(concrete); });
     addResults(core);
     return std::move(call);
@@ -399,6 +399,19 @@ private:
     out.groups = denseArgument(op.getGroupsMutable());
     out.w = result();
     turn(op, out.w);
+    call.desc = out;
+  }
+
+  void buildFor(BlockMatmulOp op) {
+    rt::BlockMatmulDesc out;
+    out.x = denseArgument(op.getXMutable());
+    out.w = denseArgument(op.getWMutable());
+    out.scales = denseArgument(op.getScalesMutable());
+    out.hasZeros = op.getZeros() != Value();
+    if (out.hasZeros)
+      denseArgument(*op.getZerosMutable().begin());
+    out.bits = op.getBits();
+    out.y = result();
     call.desc = out;
   }
 

@@ -56,8 +56,10 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels,
     passes.push_back(createMultiplyFloat8());
   if (gpu || wanted.getCpu()->hasProductsOfIntegers())
     passes.push_back(createMultiplyIntegers({gpu}));
-  if (!gpu)
+  if (!gpu) {
+    passes.push_back(createMultiplyBlocks());
     passes.push_back(createRoundFloat8());
+  }
   passes.push_back(
       createComposeProducts({gpu ? gpuCacheBytes : cacheBytes, gpu}));
   passes.push_back(createGroupProducts({gpu}));

@@ -86,6 +86,13 @@ AX_INFER(SoftmaxOp) {
   return give(types, shapeOf(op.getOperand()), elementOf(op.getOperand()));
 }
 
+AX_INFER(FakeQuantizeOp) {
+  ArrayRef<int64_t> shape = shapeOf(op.getOperand());
+  if (shape.empty())
+    return emitOptionalError(location, "a number is no row");
+  return give(types, shape, elementOf(op.getOperand()));
+}
+
 template <typename Adaptor>
 static LogicalResult inferNorm(std::optional<Location> location, Adaptor op,
                                SmallVectorImpl<Type> &types) {

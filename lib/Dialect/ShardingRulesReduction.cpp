@@ -109,6 +109,11 @@ Rule SoftmaxOp::getShardingRule() {
   return alongDims(*this, getDim(), getDim() + 1).take();
 }
 
+Rule FakeQuantizeOp::getShardingRule() {
+  auto rank = static_cast<int64_t>(shapeOf(getOperand()).size());
+  return alongDims(*this, rank - 1, rank).take();
+}
+
 Rule LayerNormOp::getShardingRule() {
   return alongDims(*this, getAxis(), shapeOf(getX()).size()).take();
 }

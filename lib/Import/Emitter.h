@@ -264,6 +264,7 @@ public:
                           double iouThreshold,
                           std::optional<double> scoreThreshold);
   Value softmax(Value x, int64_t dim, bool log);
+  Value fakeQuantize(Value x);
   Value layerNorm(Value x, Value scale, Value bias, int64_t axis,
                   double epsilon);
   Value rmsNorm(Value x, Value scale, Value bias, int64_t axis, double epsilon);

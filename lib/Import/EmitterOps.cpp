@@ -331,6 +331,10 @@ Value Emitter::softmax(Value x, int64_t dim, bool log) {
   }));
 }
 
+Value Emitter::fakeQuantize(Value x) {
+  return first(emit<FakeQuantizeOp>(OpClass::Other, {x}, [](auto &) {}));
+}
+
 template <typename OpTy>
 Value Emitter::norm(Value x, Value scale, Value bias, int64_t axis,
                     double epsilon) {

@@ -111,6 +111,7 @@ ExpectedCpuOp prepareTopK(const TopKDesc &desc);
 ExpectedCpuOp prepareNonMaxSuppression(const NonMaxSuppressionDesc &desc);
 ExpectedCpuOp prepareIndexCheck(const IndexCheckDesc &desc);
 ExpectedCpuOp prepareLookUp(const LookUpDesc &desc);
+ExpectedCpuOp prepareBlockMatmul(const BlockMatmulDesc &desc);
 
 /// Of products by `prepareCpuOp`, or by our own packed kernels.
 ExpectedCpuOp prepareGroupedMatmul(const GroupedMatmulDesc &desc,

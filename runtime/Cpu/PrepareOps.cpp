@@ -269,6 +269,11 @@ ExpectedCpuOp prepareOp(const LookUpDesc &desc, const CpuConstant &,
   return prepareLookUp(desc);
 }
 
+ExpectedCpuOp prepareOp(const BlockMatmulDesc &desc, const CpuConstant &,
+                        PackedWeights &) {
+  return prepareBlockMatmul(desc);
+}
+
 ExpectedCpuOp prepareOp(const GroupedMatmulDesc &desc,
                         const CpuConstant &constant, PackedWeights &packed) {
   return desc.kind == GroupedKind::WeightGradient

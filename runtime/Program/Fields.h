@@ -150,6 +150,12 @@ void visit(Archive &a, GroupedMatmulDesc &desc) {
   a(5, desc.groups), a(6, desc.constantW);
 }
 
+template <typename Archive>
+void visit(Archive &a, BlockMatmulDesc &desc) {
+  a(1, desc.x), a(2, desc.w), a(3, desc.scales), a(4, desc.y);
+  a(5, desc.bits), a(6, desc.hasZeros);
+}
+
 //===----------------------------------------------------------------------===//
 // Data
 //===----------------------------------------------------------------------===//

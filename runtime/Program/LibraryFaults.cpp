@@ -322,6 +322,31 @@ Fault faultOf(const GroupedMatmulDesc &d) {
   return fits ? "" : badTypes;
 }
 
+Fault faultOf(const BlockMatmulDesc &d) {
+  for (const TensorDesc *view : {&d.x, &d.w, &d.scales, &d.y}) {
+    if (Fault fault = findFault(*view); !fault.empty())
+      return fault;
+    if (view->sizes.size() != 2 || !view->isDense())
+      return badSizes;
+    if (view->dtype != (view == &d.w ? DType::U8 : DType::F32))
+      return badTypes;
+  }
+  constexpr int64_t leastOfBlock = 16, bitsOfByte = 8;
+  if (d.bits != 4 && d.bits != bitsOfByte)
+    return badTypes;
+  int64_t rows = d.x.sizes[0], k = d.x.sizes[1], n = d.w.sizes[0];
+  int64_t blocks = d.scales.sizes[1];
+  if (blocks == 0 || k % blocks != 0 || d.scales.sizes[0] != n ||
+      d.y.sizes != Sizes{rows, n})
+    return badSizes;
+  int64_t block = k / blocks;
+  bool isPower = (block & (block - 1)) == 0;
+  return block >= leastOfBlock && isPower &&
+                 d.w.sizes[1] == k / (bitsOfByte / d.bits)
+             ? ""
+             : badSizes;
+}
+
 } // namespace
 
 std::string findFault(const LibraryDesc &desc) {

@@ -222,6 +222,13 @@ std::vector<TensorDesc> argumentsOf(const GroupedMatmulDesc &desc) {
   return {desc.x, desc.w, desc.groups, desc.y};
 }
 
+std::vector<TensorDesc> argumentsOf(const BlockMatmulDesc &desc) {
+  if (!desc.hasZeros)
+    return {desc.x, desc.w, desc.scales, desc.y};
+  return {desc.x, desc.w, desc.scales,
+          TensorDesc::dense(DType::U8, desc.scales.sizes), desc.y};
+}
+
 struct Describe {
   static std::string pairs(const AttentionDesc &d) {
     return shapeToString(d.q.sizes) + " over " + typed(d.k) +
@@ -276,6 +283,11 @@ struct Describe {
              shapeToString(d.y.sizes) + " -> " + typed(d.w);
     return "grouped_matmul " + shapeToString(d.x.sizes) + " x " + typed(d.w);
   }
+  std::string operator()(const BlockMatmulDesc &d) const {
+    return "block_matmul " + shapeToString(d.x.sizes) + " x " +
+           shapeToString({d.x.sizes[1], d.w.sizes[0]}) + " u" +
+           std::to_string(d.bits);
+  }
 };
 
 struct Flops {
@@ -305,6 +317,9 @@ struct Flops {
   int64_t operator()(const IndexCheckDesc &) const { return 0; }
   int64_t operator()(const LookUpDesc &) const { return 0; }
   int64_t operator()(const GroupedMatmulDesc &d) const {
+    return 2 * d.x.numElements() * d.y.sizes.back();
+  }
+  int64_t operator()(const BlockMatmulDesc &d) const {
     return 2 * d.x.numElements() * d.y.sizes.back();
   }
 };

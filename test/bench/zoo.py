@@ -29,8 +29,8 @@ from zoo_networks import NETWORKS
 HERE = Path(__file__).parent
 TOLERANCE = {"fp32": 1e-3, "bf16": 1e-1}
 # Numbers that are rounded to steps of a quantised model, or to f16, on the way.
-ROUNDED = {"integers", "dequantized", "half", "half_decode", "smart_turn_int8",
-           "uvdoc_f16"}
+ROUNDED = {"rounded", "rounded_decode", "integers", "dequantized", "half",
+           "half_decode", "smart_turn_int8", "uvdoc_f16"}
 OF_ROUNDED = 3e-2
 # Whichever way a number in the middle is rounded, others behind it follow.
 OF_QUANTISED = 0.2

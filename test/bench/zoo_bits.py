@@ -7,7 +7,7 @@ from networks import Graph
 BLOCK = 32
 
 
-def fourBits(g, x, inputs, outputs):
+def fourBits(g, x, inputs, outputs, **attributes):
     """As onnxruntime's quantiser writes it: two numbers in a byte, a scale and
     a zero point for each 32 of a row."""
     blocks = inputs // BLOCK
@@ -17,7 +17,12 @@ def fourBits(g, x, inputs, outputs):
     return g.op("MatMulNBits", x, g.constant(weight, np.uint8),
                 g.constant(scales), g.constant(zeros, np.uint8),
                 domain="com.microsoft", K=inputs, N=outputs, bits=4,
-                block_size=BLOCK)
+                block_size=BLOCK, **attributes)
+
+
+def rounded(g, x, inputs, outputs):
+    """The same of x that may be rounded to eight bits."""
+    return fourBits(g, x, inputs, outputs, accuracy_level=4)
 
 
 def eightBits(g, x, inputs, outputs):
@@ -73,6 +78,8 @@ def gated(rows, linear):
 
 NETWORKS = {"four_bits_decode": gated(1, fourBits),
             "four_bits": gated(64, fourBits),
+            "rounded_decode": gated(1, rounded),
+            "rounded": gated(64, rounded),
             "eight_bits_decode": gated(1, eightBits),
             "integers": gated(64, integers),
             "dequantized": gated(64, dequantized),

@@ -50,6 +50,20 @@ def largeProducts():
         yield product(1040, 640, 32, 2, "packed", shape=(count,))
 
 
+def roundedProducts():
+    """Of rows that may be rounded to eight bits, as onnxruntime does."""
+    for bits, zeros in itertools.product((4, 8), (None, "packed")):
+        for shape in (1, 1), (2, 9):
+            yield product(600, 640, 32, bits, zeros, shape=shape,
+                          accuracy_level=4)
+    yield product(600, 640, 128, 4, "packed", shape=(7,), bias=True,
+                  accuracy_level=4)
+    # Weights that are made floats once; blocks that are not whole.
+    yield product(6, 64, 16, 4, "packed", accuracy_level=4)
+    yield product(5, 40, 16, 4, None, accuracy_level=4)
+    yield product(700, 648, 16, 8, "packed", accuracy_level=4)
+
+
 def tables():
     for bits, zeros in itertools.product((4, 8), (0, 1)):
         columns, block = 64, 16
@@ -73,7 +87,7 @@ def typedTables():
                        known=[0, 2, 3], block_size=32)
 
 
-GROUPS = products, largeProducts, tables, typedTables
+GROUPS = (products, largeProducts, roundedProducts, tables, typedTables)
 
 
 def cases(every):

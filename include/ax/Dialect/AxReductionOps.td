@@ -79,6 +79,20 @@ def Ax_SoftmaxOp : Ax_InferredOp<"softmax", [Ax_FusesByRow, Ax_DoneByParts]> {
     $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
 }
 
+def Ax_FakeQuantizeOp : Ax_InferredOp<"fake_quantize", [
+    Ax_FusesByRow, Ax_DoneByParts]> {
+  let summary = "Rows rounded to integers of eight bits by a scale each";
+  let description = [{
+    Rows are those of the last dimension. Of one whose largest |x| is m, x becomes
+    round(x (127 / m)) (m / 127), halves to even, and 0 where m is 0; computed in
+    f32. Its gradient is that of what is rounded (the straight-through estimator,
+    arXiv:1308.3432).
+  }];
+  let arguments = (ins Ax_FloatTensor:$operand);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+}
+
 class Ax_NormOp<string mnemonic> : Ax_InferredOp<mnemonic, [
     AttrSizedOperandSegments, Ax_FusesByRow, Ax_DoneByParts]> {
   let arguments = (ins Ax_FloatTensor:$x, Optional<Ax_FloatTensor>:$scale,

@@ -125,6 +125,25 @@ def Axl_LookUpOp : Axl_Op<"look_up", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Axl_BlockMatmulOp : Axl_Op<"block_matmul", [Pure]> {
+  let summary = "The product of rows with a matrix of few bits, by blocks";
+  let description = [{
+    x [rows, k]; w [n, k bits / 8] of bytes, of each the lowest bits first; scales, and
+    zero points of bytes, [n, blocks]. A number of the matrix is its bits less the zero
+    point of its block, times the scale; without zero points these are 2^(bits - 1).
+    `bits` is 4 or 8, and a block has a power of two of numbers, 16 at least. Blocks of
+    x are rounded as `ax.fake_quantize` does with its rows. Result: [rows, n]. What
+    `axl-multiply-blocks` makes of products.
+  }];
+  let arguments = (ins Axl_FloatTensor:$x, Axl_Tensor:$w, Axl_FloatTensor:$scales,
+    Optional<Axl_Tensor>:$zeros, I64Attr:$bits);
+  let results = (outs Axl_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $w `scales` $scales (`zeros` $zeros^ `:` type($zeros))? `bits` $bits
+    attr-dict `:` type($x) `,` type($w) `,` type($scales) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
 def Axl_GroupedMatmulOp : Axl_Op<"grouped_matmul", [Pure]> {
   let summary = "Each row times the matrix of its group";
   let description = [{

@@ -244,10 +244,29 @@ struct GroupedMatmulDesc {
   bool operator==(const GroupedMatmulDesc &o) const;
 };
 
+/// y = x w^T of numbers of few bits with scales: blocks of a row of w, of
+/// as many numbers each, have a scale; those of x are rounded to integers of
+/// eight bits first, as ax.fake_quantize has it. Arguments: x, w, scales,
+/// [zeros], y, all dense.
+struct BlockMatmulDesc {
+  /// x: [rows, k]; w: [n, k bits / 8] of U8, of each byte the lowest bits
+  /// first; scales: [n, blocks]; y: [rows, n]. All but w are F32.
+  TensorDesc x, w, scales, y;
+  /// 4 or 8.
+  int64_t bits = 4;
+  /// Zero points of U8, [n, blocks]; else they are 2^(bits - 1).
+  bool hasZeros = false;
+
+  bool operator==(const BlockMatmulDesc &o) const {
+    return x == o.x && w == o.w && scales == o.scales && y == o.y &&
+           bits == o.bits && hasZeros == o.hasZeros;
+  }
+};
+
 using LibraryDesc =
     std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc, TopKDesc,
                  NonMaxSuppressionDesc, IndexCheckDesc, AttentionGradientDesc,
-                 LookUpDesc, GroupedMatmulDesc>;
+                 LookUpDesc, GroupedMatmulDesc, BlockMatmulDesc>;
 
 /// Returns why no device can do it: sizes, strides, types that do not fit each
 /// other, or overflow; empty when there is no fault. The functions below, and

@@ -33,6 +33,26 @@ void decomposeSoftmax(SoftmaxOp op) {
   replace(op, f, y);
 }
 
+void decomposeFakeQuantize(FakeQuantizeOp op) {
+  constexpr double most = 127;
+  WideBuilder f(op, Float32Type::get(op.getContext()));
+  Value x = f.wide(op.getOperand());
+  int64_t last = tensorType(x).getRank() - 1;
+  Value largest =
+      f.reduce(ReduceOpKind::max, f.unary(UnaryKind::abs, x), last);
+  Type bools = tensorType(largest).clone(f.b.getI1Type());
+  Value isZero = CompareOp::create(f.b, f.loc, bools, CompareKind::eq, largest,
+                                   f.number(0));
+  // What is 0 is so with any factor.
+  Value divisor = SelectOp::create(f.b, f.loc, largest.getType(), isZero,
+                                   f.number(1), largest);
+  Value factor = BinaryOp::create(f.b, f.loc, largest.getType(),
+                                  BinaryKind::div, f.number(most), divisor);
+  Value whole = f.unary(UnaryKind::round, f.mul(x, factor));
+  Value scale = f.binary(BinaryKind::div, largest, f.number(most));
+  replace(op, f, f.mul(whole, scale));
+}
+
 template <typename NormOp>
 void decomposeNorm(NormOp op) {
   WideBuilder f(op, tensorType(op.getX()).getElementType());
@@ -107,6 +127,8 @@ void widenAccumulation(Operation *op) {
 void decomposeRows(Operation *op) {
   if (auto softmax = dyn_cast<SoftmaxOp>(op))
     decomposeSoftmax(softmax);
+  else if (auto quantize = dyn_cast<FakeQuantizeOp>(op))
+    decomposeFakeQuantize(quantize);
   else if (auto norm = dyn_cast<LayerNormOp>(op))
     decomposeNorm(norm);
   else if (auto rms = dyn_cast<RMSNormOp>(op))

@@ -1,4 +1,4 @@
-//===- Norm.cpp - Gradients of softmax and norms --------------------------===//
+//===- Norm.cpp - Gradients of rows ---------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // softmax from its result; norms from their operand: the statistics of a row
@@ -22,6 +22,11 @@ static LogicalResult softmax(SoftmaxOp op, GradientBuilder &g) {
       dx = g.mul(y, g.sub(dy, g.sum(g.mul(dy, y), dim)));
     return g.cast(dx, elementType(op.getOperand()));
   });
+  return success();
+}
+
+static LogicalResult fakeQuantize(FakeQuantizeOp op, GradientBuilder &g) {
+  g.give(op.getOperandMutable(), [&] { return g.ofResult(); });
   return success();
 }
 
@@ -62,6 +67,7 @@ static LogicalResult norm(NormOp op, GradientBuilder &g) {
 
 void ax::attachNormGradients(MLIRContext &context) {
   attachGradient<SoftmaxOp, softmax>(context);
+  attachGradient<FakeQuantizeOp, fakeQuantize>(context);
   attachGradient<LayerNormOp, norm<LayerNormOp>>(context);
   attachGradient<RMSNormOp, norm<RMSNormOp>>(context);
 }

@@ -91,6 +91,7 @@ namespace {
 struct Blocks {
   int64_t bits, rows, columns, size;
   int64_t count() const { return (columns + size - 1) / size; }
+  int64_t padded() const { return count() * size; }
   /// Bytes of a row of zero points.
   int64_t zeroBytes() const { return (count() * bits + 7) / 8; }
 };
@@ -125,6 +126,24 @@ static Value zeroPoints(Node &n, const Blocks &blocks) {
       blocks.bits, blocks.count());
 }
 
+/// What is multiplied may be rounded to integers of eight bits.
+constexpr int64_t roundedLevel = 4;
+
+/// x with 0 up to whole blocks, which are rounded as onnxruntime does at that
+/// level.
+static Value roundBlocks(Node &n, Value x, const Blocks &blocks) {
+  if (!x)
+    return {};
+  Shape shape(Emitter::shapeOf(x)), low(shape.size(), 0), high(low);
+  high.back() = blocks.padded() - blocks.columns;
+  shape.back() = blocks.padded();
+  Shape apart(shape);
+  apart.back() = blocks.count();
+  apart.push_back(blocks.size);
+  x = n.b.pad(x, low, high, PadMode::constant, n.b.like(x, 0));
+  return n.b.reshape(n.b.fakeQuantize(n.b.reshape(x, apart)), shape);
+}
+
 static void importMatMulNBits(Node &n) {
   Value x = n.in(0), bias = n.optional(5);
   Blocks blocks{n.intAttr("bits", 4), n.intAttr("N", 0), n.intAttr("K", 0),
@@ -148,11 +167,14 @@ static void importMatMulNBits(Node &n) {
   DType type = Emitter::typeOf(x);
   Value bytes =
       inputAs(n, 1, "B", {blocks.rows, blocks.count() * (bitsOfBlock / 8)});
-  int64_t padded = blocks.count() * blocks.size;
-  Value w = dequantize(n, unpackBits(n.b, bytes, blocks.bits, padded),
+  Value w = dequantize(n, unpackBits(n.b, bytes, blocks.bits, blocks.padded()),
                        inputAs(n, 2, "scales", {blocks.rows, blocks.count()}),
                        zeroPoints(n, blocks), blocks.size, type);
-  w = w ? n.b.sliceDim(w, 1, 0, blocks.columns) : w;
+  // Of two bits it has no such products.
+  if (n.intAttr("accuracy_level", 0) == roundedLevel && blocks.bits != 2)
+    x = roundBlocks(n, x, blocks);
+  else
+    w = w ? n.b.sliceDim(w, 1, 0, blocks.columns) : w;
   Value y = n.b.dot(x, w, {{}, {}, {Emitter::rankOf(x) - 1}, {1}});
   n.out(bias ? n.b.add(y, bias) : y);
 }

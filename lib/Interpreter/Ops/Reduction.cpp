@@ -169,6 +169,25 @@ static HostTensor softmax(SoftmaxOp op, const HostTensor &x) {
   return rows.restore(to);
 }
 
+static HostTensor fakeQuantize(const HostTensor &x) {
+  constexpr float range = 127;
+  std::vector<double> values = toDoubles(x);
+  auto length = static_cast<size_t>(x.getShape().back());
+  for (size_t start = 0; start < values.size(); start += length) {
+    MutableArrayRef<double> row(values.data() + start, length);
+    double most = 0;
+    for (double value : row)
+      most = combine(ReduceOpKind::max, most, std::abs(value));
+    auto largest = static_cast<float>(most);
+    float factor = largest == 0 ? 0 : range / largest, scale = largest / range;
+    for (double &value : row)
+      value = std::nearbyint(static_cast<float>(value) * factor) * scale;
+  }
+  HostTensor to(x.getType(), x.getShape());
+  storeDoubles(values, to);
+  return to;
+}
+
 /// `x` with optional scale and bias from `in`, as the op has them.
 template <typename NormOp>
 static HostTensor norm(NormOp op, Operands in, bool subtractMean) {
@@ -276,6 +295,7 @@ std::optional<Results> interpretReduction(Operation *op, Operands in) {
         return Results{nonMaxSuppression(o, in[0], in[1])};
       })
       .Case([&](SoftmaxOp o) { return Results{softmax(o, in[0])}; })
+      .Case([&](FakeQuantizeOp) { return Results{fakeQuantize(in[0])}; })
       .Case([&](LayerNormOp o) { return Results{norm(o, in, true)}; })
       .Case([&](RMSNormOp o) { return Results{norm(o, in, false)}; })
       .Default([](Operation *) { return std::nullopt; });

@@ -51,6 +51,7 @@
 %running = ax.cumulative sum %x dim 1 : tensor<4x8xf32> -> tensor<4x8xf32>
 %top, %places = ax.top_k %x k 2 dim 1 : tensor<4x8xf32> -> tensor<4x2xf32>, tensor<4x2xi64>
 %p = ax.softmax %x dim 1 : tensor<4x8xf32> -> tensor<4x8xf32>
+%fake = ax.fake_quantize %x : tensor<4x8xf32> -> tensor<4x8xf32>
 %normed = ax.layer_norm %x scale %scale : tensor<8xf32> axis 1 epsilon 1.000000e-05 : tensor<4x8xf32> -> tensor<4x8xf32>
 %rms = ax.rms_norm %x scale %scale : tensor<8xf32> axis 1 epsilon 1.000000e-05 : tensor<4x8xf32> -> tensor<4x8xf32>
 

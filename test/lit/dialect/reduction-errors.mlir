@@ -28,6 +28,13 @@
 
 // -----
 
+%x = ax.constant dense<1.0> : tensor<f32> -> tensor<f32>
+// expected-error @+2 {{a number is no row}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.fake_quantize %x : tensor<f32> -> tensor<f32>
+
+// -----
+
 %x = ax.iota dim 0 : tensor<4x5xf32>
 // expected-error @+2 {{dim 2 is out of range of rank 2}}
 // expected-error @+1 {{failed to infer returned types}}

@@ -737,3 +737,43 @@ axl.stage @s(%x: tensor<4x3xbf16>, %w: tensor<2x3x5xf32>, %g: tensor<4xi64>) {
   %0 = axl.grouped_matmul %x, %w[%g] : tensor<4x3xbf16>, tensor<2x3x5xf32>, tensor<4xi64> -> tensor<4x5xf32>
   axl.yield %0 : tensor<4x5xf32>
 }
+
+// -----
+
+axl.stage @s(%x: tensor<4x64xf32>, %w: tensor<3x32xui8>, %s: tensor<3x2xf32>, %z: tensor<3x2xi8>) {
+  // expected-error @+1 {{has numbers of 2 bits, not 4 or 8}}
+  %0 = axl.block_matmul %x, %w scales %s bits 2 : tensor<4x64xf32>, tensor<3x32xui8>, tensor<3x2xf32> -> tensor<4x3xf32>
+  axl.yield %0 : tensor<4x3xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4x64xf32>, %w: tensor<3x32xui8>, %s: tensor<3x2xf32>, %z: tensor<3x2xi8>) {
+  // expected-error @+1 {{has rows 'tensor<4x64xf32>' and 'tensor<4x3xf32>', which do not fit 'tensor<3x32xui8>'}}
+  %0 = axl.block_matmul %x, %w scales %s bits 8 : tensor<4x64xf32>, tensor<3x32xui8>, tensor<3x2xf32> -> tensor<4x3xf32>
+  axl.yield %0 : tensor<4x3xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4x64xf32>, %w: tensor<3x32xui8>, %s: tensor<3x2xf32>, %z: tensor<3x2xi8>) {
+  // expected-error @+1 {{needs matrices of f32, and one of ui8, and has 'tensor<4x64xf32>', 'tensor<3x2xi8>', 'tensor<3x2xf32>' and 'tensor<4x3xf32>'}}
+  %0 = axl.block_matmul %x, %z scales %s bits 4 : tensor<4x64xf32>, tensor<3x2xi8>, tensor<3x2xf32> -> tensor<4x3xf32>
+  axl.yield %0 : tensor<4x3xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4x64xf32>, %w: tensor<3x32xui8>, %s: tensor<3x2xf32>, %z: tensor<3x2xi8>) {
+  // expected-error @+1 {{has zero points 'tensor<3x2xi8>' beside scales 'tensor<3x2xf32>'}}
+  %0 = axl.block_matmul %x, %w scales %s zeros %z : tensor<3x2xi8> bits 4 : tensor<4x64xf32>, tensor<3x32xui8>, tensor<3x2xf32> -> tensor<4x3xf32>
+  axl.yield %0 : tensor<4x3xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4x64xf32>, %w: tensor<3x32xui8>, %s: tensor<3x8xf32>) {
+  // expected-error @+1 {{has scales 'tensor<3x8xf32>' of blocks of 'tensor<3x32xui8>'}}
+  %0 = axl.block_matmul %x, %w scales %s bits 4 : tensor<4x64xf32>, tensor<3x32xui8>, tensor<3x8xf32> -> tensor<4x3xf32>
+  axl.yield %0 : tensor<4x3xf32>
+}

@@ -31,6 +31,12 @@ ax.plan @p version 1 {
       %44 = ax.constant dense<[0, 1, 1, 0]> : tensor<4xi64> -> tensor<4xi64>
       %45 = axl.grouped_matmul %x, %43[%44] : tensor<4x4xf32>, tensor<2x4x8xf32>, tensor<4xi64> -> tensor<4x8xf32>
       %46 = axl.grouped_weight_gradient %x, %45[%44] transpose_w : tensor<4x4xf32>, tensor<4x8xf32>, tensor<4xi64> -> tensor<2x8x4xf32>
+      %47 = ax.constant dense<0.5> : tensor<4x32xf32> -> tensor<4x32xf32>
+      %48 = ax.constant dense<7> : tensor<3x16xui8> -> tensor<3x16xui8>
+      %49 = ax.constant dense<2.0> : tensor<3x2xf32> -> tensor<3x2xf32>
+      %50 = ax.constant dense<1> : tensor<3x2xui8> -> tensor<3x2xui8>
+      %51 = axl.block_matmul %47, %48 scales %49 bits 4 : tensor<4x32xf32>, tensor<3x16xui8>, tensor<3x2xf32> -> tensor<4x3xf32>
+      %52 = axl.block_matmul %47, %48 scales %49 zeros %50 : tensor<3x2xui8> bits 4 : tensor<4x32xf32>, tensor<3x16xui8>, tensor<3x2xf32> -> tensor<4x3xf32>
       %9 = axl.random %8 seed %7 step %7 id 4 : tensor<i64>, tensor<i64>, tensor<i64> -> tensor<f32>
       %13 = axl.library(%x, %w) {
       ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x8xf32>):

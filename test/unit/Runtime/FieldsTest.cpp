@@ -61,7 +61,7 @@ using Messages = ::testing::Types<
     sharding::Axis, sharding::SubAxis, sharding::Factor, sharding::DimLayout,
     sharding::Layout, TensorDesc, MatmulDesc, ConvDesc, PoolDesc, AttentionDesc,
     AttentionGradientDesc, TopKDesc, NonMaxSuppressionDesc, IndexCheckDesc,
-    LookUpDesc, GroupedMatmulDesc, Labels, Port::Count, Port, State, Transfer,
+    LookUpDesc, GroupedMatmulDesc, BlockMatmulDesc, Labels, Port::Count, Port, State, Transfer,
     Kept, Buffer, BufferRef, Scalar, KernelArgument, Kernel, KernelCommand,
     LibraryCommand, CollectivePart, CollectiveCommand, WaitCommand, CopyCommand,
     SendCommand, RecvCommand, FaultCommand, Command, GroupSet, CommandList,

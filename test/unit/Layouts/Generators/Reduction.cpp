@@ -61,6 +61,10 @@ static Operation *softmax(Gen &g) {
                          g.pick(0, shape.size() - 1), g.chance(50));
 }
 
+static Operation *fakeQuantize(Gen &g) {
+  return make<FakeQuantizeOp>(g, g.operand(g.real, g.shape(1, 3)));
+}
+
 template <typename OpT>
 static Operation *norm(Gen &g) {
   Shape shape = g.shape(1, 3);
@@ -79,6 +83,7 @@ void addReductionGenerators(llvm::StringMap<Generator> &to) {
   to["cumulative"] = cumulative;
   to["top_k"] = topK;
   to["softmax"] = softmax;
+  to["fake_quantize"] = fakeQuantize;
   to["layer_norm"] = norm<LayerNormOp>;
   to["rms_norm"] = norm<RMSNormOp>;
 }
