@@ -38,8 +38,7 @@ void decomposeFakeQuantize(FakeQuantizeOp op) {
   WideBuilder f(op, Float32Type::get(op.getContext()));
   Value x = f.wide(op.getOperand());
   int64_t last = tensorType(x).getRank() - 1;
-  Value largest =
-      f.reduce(ReduceOpKind::max, f.unary(UnaryKind::abs, x), last);
+  Value largest = f.reduce(ReduceOpKind::max, f.unary(UnaryKind::abs, x), last);
   Type bools = tensorType(largest).clone(f.b.getI1Type());
   Value isZero = CompareOp::create(f.b, f.loc, bools, CompareKind::eq, largest,
                                    f.number(0));

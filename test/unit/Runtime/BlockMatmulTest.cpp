@@ -96,15 +96,13 @@ TEST(BlockMatmulTest, Sizes) {
         if (hasZeros)
           fillBytes(data[3].memory, 5);
         runLibrary(desc, data, 2);
-        auto *floats =
-            reinterpret_cast<const float *>(data[0].memory.data());
+        auto *floats = reinterpret_cast<const float *>(data[0].memory.data());
         std::vector<double> want = expected(
             desc, {floats, floats + desc.x.numElements()},
             reinterpret_cast<const uint8_t *>(data[1].memory.data()),
             reinterpret_cast<const float *>(data[2].memory.data()),
-            hasZeros
-                ? reinterpret_cast<const uint8_t *>(data[3].memory.data())
-                : nullptr);
+            hasZeros ? reinterpret_cast<const uint8_t *>(data[3].memory.data())
+                     : nullptr);
         double tolerance = 2e-6 * largestOf(want);
         for (int64_t r = 0; r < size.rows; ++r)
           for (int64_t c = 0; c < size.columns; ++c)
@@ -147,8 +145,7 @@ TEST(BlockMatmulTest, AllKernels) {
         std::vector<ViewData> data = randomArguments(desc);
         fillBytes(data[1].memory, 3);
         fillBytes(data[3].memory, 5);
-        auto *floats =
-            reinterpret_cast<const float *>(data[0].memory.data());
+        auto *floats = reinterpret_cast<const float *>(data[0].memory.data());
         std::vector<float> x(floats, floats + rows * blocks * block);
         BlockMatrix w = {
             reinterpret_cast<const uint8_t *>(data[1].memory.data()),
