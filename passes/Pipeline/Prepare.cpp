@@ -83,6 +83,7 @@ private:
   bool isLookedUp(Value value) const;
   bool isReadOnce(Value value) const;
   bool isOfNarrowProducts(Value value) const;
+  void wantParts(Value factor);
   void collect();
 
   Block &block;
@@ -265,6 +266,19 @@ static bool isIndex(Value value) {
   });
 }
 
+/// What a factor of narrow products is made of, and nothing that is wider, as
+/// what a quantised weight was made of is.
+void Chooser::wantParts(Value factor) {
+  std::optional<ScaledFactor> parts = matchScaledInteger(factor);
+  if (!parts)
+    parts = matchScaledFloat8(factor);
+  if (!parts)
+    return;
+  for (Value part : {parts->numbers, parts->zero.value, parts->scale.value})
+    if (part)
+      want(part, most);
+}
+
 /// `value`, or else as much of what it is made of as there is to gain.
 void Chooser::want(Value value, int64_t growth) {
   Value origin = originOf(value);
@@ -276,9 +290,11 @@ void Chooser::want(Value value, int64_t growth) {
   if (isSource(op) || op->getNumOperands() == 0 || isIndex(value) ||
       isLookedUp(origin))
     return;
-  if (canHold(origin) && isWorthwhile(origin, growth) && !isReadOnce(origin) &&
-      !isOfNarrowProducts(origin)) {
-    wanted.insert(origin);
+  if (canHold(origin) && isWorthwhile(origin, growth) && !isReadOnce(origin)) {
+    if (isOfNarrowProducts(origin))
+      wantParts(origin);
+    else
+      wanted.insert(origin);
     return;
   }
   for (Value operand : op->getOperands())

@@ -301,3 +301,38 @@ ax.plan @integers version 1 {
     ax.return %s#0, %s#1 : tensor<2x1024xf32>, tensor<2x1024xf32>
   }
 }
+
+// -----
+
+// A weight that is quantised in the model is prepared as the integers that products
+// multiply, and not as what these are widened to.
+
+// CHECK-LABEL: ax.plan @quantises version 2
+// CHECK: ax.state @w.prepared : tensor<64x64xi8> stages [0] {prepared}
+// CHECK-NOT: {prepared}
+// CHECK: ax.program @main
+// CHECK: %[[W:.*]] = ax.load @w.prepared : tensor<64x64xi8>
+// CHECK: %[[F:.*]] = ax.cast %[[W]] : tensor<64x64xi8> -> tensor<64x64xf32>
+// CHECK: %[[D:.*]] = ax.binary mul %[[F]]
+// CHECK: ax.linear %{{.*}}, %[[D]]
+// CHECK: ax.program @prepare
+ax.plan @quantises version 1 {
+  ax.mesh [pipe = 1] in time [micro = 1]
+  ax.state @w : tensor<64x64xf32> stages [0] from "f" offset 0 length 16384
+  ax.program @main(%x: tensor<8x64xui8> {ax.name = "x"}) -> (tensor<8x64xf32> {ax.name = "y"}) {
+    %s = ax.stage @stage0 on 0 (%a = %x : tensor<8x64xui8>) -> (tensor<8x64xf32>) {
+      %0 = ax.constant dense<0.5> : tensor<f32> -> tensor<f32>
+      %w = ax.load @w : tensor<64x64xf32>
+      %1 = ax.binary div %w, %0 : tensor<64x64xf32>, tensor<f32> -> tensor<64x64xf32>
+      %2 = ax.unary round %1 : tensor<64x64xf32> -> tensor<64x64xf32>
+      %3 = ax.cast %2 : tensor<64x64xf32> -> tensor<64x64xi8>
+      %4 = ax.cast %3 : tensor<64x64xi8> -> tensor<64x64xf32>
+      %5 = ax.binary mul %4, %0 : tensor<64x64xf32>, tensor<f32> -> tensor<64x64xf32>
+      %6 = ax.cast %a : tensor<8x64xui8> -> tensor<8x64xf32>
+      %7 = ax.binary mul %6, %0 : tensor<8x64xf32>, tensor<f32> -> tensor<8x64xf32>
+      %y = ax.linear %7, %5 : tensor<8x64xf32>, tensor<64x64xf32> -> tensor<8x64xf32>
+      ax.yield %y : tensor<8x64xf32>
+    }
+    ax.return %s : tensor<8x64xf32>
+  }
+}
