@@ -107,6 +107,7 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
   plan.addPass(createShard(options));
   plan.addPass(createSumPartials());
+  plan.addPass(createExchangeNarrow());
 }
 
 void ax::addRecomputePhase(mlir::OpPassManager &manager,

@@ -121,4 +121,15 @@ def SumPartials : Pass<"ax-sum-partials", "::ax::PlanOp"> {
   }];
 }
 
+def ExchangeNarrow : Pass<"ax-exchange-narrow", "::ax::PlanOp"> {
+  let summary = "What is widened is exchanged before that";
+  let description = [{
+    After Shard: an all-gather, all-to-all or permute of what casts, additions and
+    multiplications make, element by element, of something with fewer bytes, as
+    DequantizeLinear does of integers, becomes one of that; these operations are done
+    behind it. What else they read is the same along what is exchanged, and in the
+    same stage or a constant.
+  }];
+}
+
 #endif // AX_PASSES_SHARD_TD
