@@ -52,8 +52,8 @@ static bool isOfFewBits(Value weight) {
   if (!isWeight(weight))
     return false;
   constexpr unsigned few = 8;
-  // Of four bits there are two in each.
-  int64_t least = tensorType(weight).getNumElements() / 2;
+  // Of two bits there are four in each.
+  int64_t least = tensorType(weight).getNumElements() / 4;
   llvm::SetVector<Value> made;
   made.insert(weight);
   for (size_t i = 0; i < made.size(); ++i) {
@@ -74,6 +74,16 @@ bool ax::isRowByFewBits(Operation *op) {
   RankedTensorType rows = tensorType(linear.getX());
   return rows.getNumElements() == rows.getShape().back() &&
          isOfFewBits(linear.getW());
+}
+
+bool ax::isRoundedByFewBits(Operation *op) {
+  auto linear = dyn_cast<LinearOp>(op);
+  if (!linear)
+    return false;
+  Operation *maker = linear.getX().getDefiningOp();
+  while (isa_and_nonnull<ReshapeOp, CastOp>(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<FakeQuantizeOp>(maker) && isOfFewBits(linear.getW());
 }
 
 Value ax::weightOfShape(OpBuilder &builder, Location loc, Value value,

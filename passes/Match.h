@@ -30,6 +30,10 @@ bool isWeight(mlir::Value value);
 /// take longer than the product.
 bool isRowByFewBits(mlir::Operation *op);
 
+/// Whether `op` multiplies rows that are rounded to eight bits by such weights,
+/// which processors multiply as they are.
+bool isRoundedByFewBits(mlir::Operation *op);
+
 /// A weight that means the same under `shape`: leading dimensions of size 1
 /// are dropped, a single number fills it. Null for all else.
 mlir::Value weightOfShape(mlir::OpBuilder &builder, mlir::Location loc,

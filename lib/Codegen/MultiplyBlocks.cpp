@@ -15,8 +15,7 @@
 #include "Products.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/TensorBuilder.h"
-
-#include "llvm/Support/MathExtras.h"
+#include "ax/Support/BitBlocks.h"
 
 #include <cmath>
 
@@ -29,12 +28,16 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::codegen;
 
-/// What `value` is, in another shape, of floats in another type.
+/// What `value` is, in another shape, of floats in another type, but for those
+/// of eight bits.
 static Value original(Value value) {
+  auto isFloat = [](Value v) {
+    return isa<FloatType>(elementType(v)) && !isFloat8(elementType(v));
+  };
   while (Operation *op = value.getDefiningOp()) {
     auto cast = dyn_cast<CastOp>(op);
-    bool isOfFloats = cast && isa<FloatType>(elementType(cast.getOperand())) &&
-                      isa<FloatType>(elementType(cast.getResult()));
+    bool isOfFloats =
+        cast && isFloat(cast.getOperand()) && isFloat(cast.getResult());
     if (!isOfFloats && !isa<ReshapeOp>(op))
       break;
     value = op->getOperand(0);
@@ -76,19 +79,51 @@ struct BlockWeight {
 } // namespace
 
 /// The bytes that numbers of few bits are made of, and how many bits these
-/// have.
+/// have: numbers of a byte lie side by side.
 static std::optional<std::pair<Value, int64_t>> matchBits(Value numbers) {
   if (!elementType(numbers).isUnsignedInteger(8))
     return std::nullopt;
   numbers = original(numbers);
-  Value shifted = matchWithNumbers(numbers, BinaryKind::bit_and, {15});
-  if (!shifted)
-    return std::pair(numbers, int64_t(8));
-  Value bytes = matchWithNumbers(shifted, BinaryKind::shr, {0, 4});
-  if (!bytes || tensorType(bytes).getNumElements() * 2 !=
-                    tensorType(shifted).getNumElements())
-    return std::nullopt;
-  return std::pair(original(bytes), int64_t(4));
+  for (int64_t bits : {2, 4}) {
+    SmallVector<int64_t> shifts;
+    for (int64_t shift = 0; shift < 8; shift += bits)
+      shifts.push_back(shift);
+    Value shifted = matchWithNumbers(numbers, BinaryKind::bit_and,
+                                     {(int64_t(1) << bits) - 1});
+    Value bytes =
+        shifted ? matchWithNumbers(shifted, BinaryKind::shr, shifts) : Value();
+    if (bytes && shapeOf(bytes).size() == shapeOf(shifted).size() &&
+        shapeOf(bytes).back() == 1)
+      return std::pair(original(bytes), bits);
+  }
+  return std::pair(numbers, int64_t(8));
+}
+
+/// Zero points of bytes, which are widened, or constants that are whole
+/// numbers; null where they are others.
+static Value matchZeros(Value zeros, OpBuilder &builder) {
+  zeros = original(zeros);
+  if (auto cast = zeros.getDefiningOp<CastOp>())
+    return elementType(cast.getOperand()).isUnsignedInteger(8)
+               ? cast.getOperand()
+               : Value();
+  auto constant = zeros.getDefiningOp<ConstantOp>();
+  auto numbers = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue())
+                          : DenseFPElementsAttr();
+  if (!numbers)
+    return {};
+  constexpr double most = 255;
+  SmallVector<uint8_t> bytes;
+  for (const APFloat &number : numbers.getValues<APFloat>()) {
+    double value = number.convertToDouble();
+    if (!(value >= 0 && value <= most) || value != std::floor(value))
+      return {};
+    bytes.push_back(static_cast<uint8_t>(value));
+  }
+  Type byte = builder.getIntegerType(8, /*isSigned=*/false);
+  auto type = RankedTensorType::get(numbers.getType().getShape(), byte);
+  return ConstantOp::create(builder, constant.getLoc(), type,
+                            DenseElementsAttr::get(type, ArrayRef(bytes)));
 }
 
 /// Whether there is one for each block of a row of `shape`, [n, blocks, block].
@@ -96,13 +131,16 @@ static bool isOfBlocks(Value value, ArrayRef<int64_t> shape) {
   return shapeOf(value) == ArrayRef<int64_t>{shape[0], shape[1], 1};
 }
 
-static std::optional<BlockWeight> matchWeight(Value weight) {
-  auto scaling = original(weight).getDefiningOp<BinaryOp>();
+/// What `weight` of a product is, if it has blocks of `block` numbers.
+static std::optional<BlockWeight>
+matchWeight(const Product &product, int64_t block, OpBuilder &builder) {
+  auto scaling = original(product.weight).getDefiningOp<BinaryOp>();
   if (!scaling || scaling.getKind() != BinaryKind::mul)
     return std::nullopt;
   ArrayRef<int64_t> shape = shapeOf(scaling.getResult());
   auto less = scaling.getLhs().getDefiningOp<BinaryOp>();
-  if (shape.size() != 3 || !isOfBlocks(scaling.getRhs(), shape) || !less ||
+  if (shape != ArrayRef<int64_t>{product.n, product.k / block, block} ||
+      !isOfBlocks(scaling.getRhs(), shape) || !less ||
       less.getKind() != BinaryKind::sub)
     return std::nullopt;
   auto widened = less.getLhs().getDefiningOp<CastOp>();
@@ -116,11 +154,10 @@ static std::optional<BlockWeight> matchWeight(Value weight) {
   double middle = std::ldexp(1.0, static_cast<int>(found.bits) - 1);
   if (splatNumber(zero) == middle)
     return found;
-  auto cast = original(zero).getDefiningOp<CastOp>();
-  if (!isOfBlocks(zero, shape) || !cast ||
-      !elementType(cast.getOperand()).isUnsignedInteger(8))
+  found.zeros = matchZeros(zero, builder);
+  bool isOne = tensorType(zero).getNumElements() == 1;
+  if (!found.zeros || (!isOne && !isOfBlocks(zero, shape)))
     return std::nullopt;
-  found.zeros = cast.getOperand();
   return found;
 }
 
@@ -138,17 +175,18 @@ struct MultiplyBlocksPass
   }
 
   static void multiply(const Product &product) {
-    constexpr int64_t leastOfBlock = 16, bitsOfByte = 8;
+    constexpr int64_t bitsOfByte = 8;
     auto rounded = original(product.x).getDefiningOp<FakeQuantizeOp>();
-    std::optional<BlockWeight> weight = matchWeight(product.weight);
-    if (!rounded || !weight || !product.isTransposed ||
+    if (!rounded || !product.isTransposed ||
         elementType(product.op->getResult(0)).isF64())
       return;
     int64_t block = shapeOf(rounded.getOperand()).back();
-    if (block * weight->blocks != product.k || block < leastOfBlock ||
-        !llvm::isPowerOf2_64(block))
+    if (!isBlockLength(block) || product.k % block != 0)
       return;
     OpBuilder builder(product.op);
+    std::optional<BlockWeight> weight = matchWeight(product, block, builder);
+    if (!weight)
+      return;
     TensorBuilder t(product.op->getLoc(), builder);
     Type f32 = builder.getF32Type();
     SmallVector<int64_t> ofBlocks{product.n, weight->blocks};
@@ -157,7 +195,11 @@ struct MultiplyBlocksPass
     auto bytes = t.reshape(weight->bytes,
                            {product.n, product.k * weight->bits / bitsOfByte});
     auto scales = t.cast(t.reshape(weight->scales, ofBlocks), f32);
-    Value zeros = weight->zeros ? t.reshape(weight->zeros, ofBlocks) : Value();
+    Value zeros = weight->zeros;
+    if (zeros && tensorType(zeros).getNumElements() == 1)
+      zeros = t.broadcast(t.reshape(zeros, {1, 1}), ofBlocks);
+    else if (zeros)
+      zeros = t.reshape(zeros, ofBlocks);
     Value y = BlockMatmulOp::create(
         t.b, RankedTensorType::get({product.rows, product.n}, f32), x, bytes,
         scales, zeros, weight->bits);

@@ -1,20 +1,19 @@
 //===- Blocks.cpp - Products with matrices of few bits --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Local/Local.h"
-
-#include "llvm/Support/MathExtras.h"
+#include "ax/Support/BitBlocks.h"
 
 using namespace mlir;
 using namespace ax;
 
 LogicalResult BlockMatmulOp::verify() {
-  constexpr int64_t bitsOfByte = 8, leastOfBlock = 16;
+  constexpr int64_t bitsOfByte = 8;
   auto x = tensorType(getX()), w = tensorType(getW()),
        scales = tensorType(getScales());
   auto result = cast<RankedTensorType>(getType());
   auto bits = static_cast<int64_t>(getBits());
-  if (bits != 4 && bits != bitsOfByte)
-    return emitOpError("has numbers of ") << bits << " bits, not 4 or 8";
+  if (!isFewBits(bits))
+    return emitOpError("has numbers of ") << bits << " bits, not 2, 4 or 8";
   bool isMatrix = x.getRank() == 2 && w.getRank() == 2 &&
                   scales.getRank() == 2 && result.getRank() == 2;
   if (!isMatrix || !x.getElementType().isF32() ||
@@ -29,7 +28,7 @@ LogicalResult BlockMatmulOp::verify() {
            << x << " and " << result << ", which do not fit " << w;
   int64_t blocks = scales.getDimSize(1);
   if (scales.getDimSize(0) != n || blocks == 0 || k % blocks != 0 ||
-      !llvm::isPowerOf2_64(k / blocks) || k / blocks < leastOfBlock)
+      !isBlockLength(k / blocks))
     return emitOpError("has scales ") << scales << " of blocks of " << w;
   if (getZeros() &&
       (tensorType(getZeros()).getShape() != scales.getShape() ||

@@ -4,10 +4,11 @@
 // In each stage, operations on states and constants alone are done by the
 // program `@prepare`, which runs when the plan is loaded; what others take of
 // them becomes prepared states. In a plan that trains these are states that
-// stay as they are. As the stage has its layouts by now, `@prepare`
-// is spread over the ranks as the stage was, collectives included.
+// stay as they are. As the stage has its layouts by now, `@prepare` is spread
+// over the ranks as the stage was, collectives included.
 //
 //===----------------------------------------------------------------------===//
+#include "../Match.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/FunctionFacts.h"
@@ -18,7 +19,6 @@
 #include "ax/Dialect/ScaledFactor.h"
 #include "ax/Passes/Passes.h"
 
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -83,7 +83,7 @@ private:
   bool isLookedUp(Value value) const;
   bool isReadOnce(Value value) const;
   bool isOfNarrowProducts(Value value) const;
-  void wantParts(Value factor);
+  bool wantParts(Value factor);
   void collect();
 
   Block &block;
@@ -223,8 +223,9 @@ bool Chooser::isReadOnce(Value value) const {
 /// processor integers.
 bool Chooser::isOfNarrowProducts(Value value) const {
   return haveReaders(value, fixed, [](OpOperand &use) {
-    return isProductOfFloat8(use.getOwner()) ||
-           isProductOfIntegers(use.getOwner());
+    Operation *op = use.getOwner();
+    return isProductOfFloat8(op) || isProductOfIntegers(op) ||
+           isRoundedByFewBits(op);
   });
 }
 
@@ -267,16 +268,17 @@ static bool isIndex(Value value) {
 }
 
 /// What a factor of narrow products is made of, and nothing that is wider, as
-/// what a quantised weight was made of is.
-void Chooser::wantParts(Value factor) {
+/// what a quantised weight was made of is. False where it has no one scale.
+bool Chooser::wantParts(Value factor) {
   std::optional<ScaledFactor> parts = matchScaledInteger(factor);
   if (!parts)
     parts = matchScaledFloat8(factor);
   if (!parts)
-    return;
+    return false;
   for (Value part : {parts->numbers, parts->zero.value, parts->scale.value})
     if (part)
       want(part, most);
+  return true;
 }
 
 /// `value`, or else as much of what it is made of as there is to gain.
@@ -291,11 +293,11 @@ void Chooser::want(Value value, int64_t growth) {
       isLookedUp(origin))
     return;
   if (canHold(origin) && isWorthwhile(origin, growth) && !isReadOnce(origin)) {
-    if (isOfNarrowProducts(origin))
-      wantParts(origin);
-    else
+    bool isNarrow = isOfNarrowProducts(origin);
+    if (!isNarrow)
       wanted.insert(origin);
-    return;
+    if (!isNarrow || wantParts(origin))
+      return;
   }
   for (Value operand : op->getOperands())
     want(operand, isElementwise(originOf(operand).getDefiningOp())

@@ -34,8 +34,10 @@ public:
     parted =
         std::min(shape.blocks,
                  std::max<int64_t>(1, partedNumbers / shape.blockLength()));
-    numberBytes = llvm::alignTo(rows * kernels.rowBytes(shape), alignment);
-    int64_t lanesOfX = isOfFew ? kernels.paddedLanes(shape) : shape.blocks;
+    numberBytes =
+        llvm::alignTo(rows * shape.rowBytes(kernels.vectorLanes), alignment);
+    int64_t lanesOfX =
+        isOfFew ? shape.paddedLanes(kernels.vectorLanes) : shape.blocks;
     scaleBytes =
         llvm::alignTo(rows * lanesOfX * int64_t(sizeof(float)), alignment);
     sumBytes =
@@ -45,7 +47,7 @@ public:
     panelScaleBytes = parted * kernels.panelColumns * int64_t(sizeof(float));
     workspaceBytes = numberBytes + scaleBytes + sumBytes;
     if (!isOfFew)
-      workspaceBytes += getNumThreads() * bytesOfThread();
+      workspaceBytes += threads * bytesOfThread();
   }
 
   llvm::Error execute(void *const *arguments, void *workspace) override {
@@ -80,7 +82,7 @@ private:
   void multiplyPanels(const QuantizedRows &x, const BlockMatrix &w, float *y,
                       char *memory) const {
     int64_t panels = llvm::divideCeil(columns, kernels.panelColumns);
-    parallelUnits(panels, getNumThreads(), [&](int64_t panel, int64_t part) {
+    parallelUnits(panels, threads, [&](int64_t panel, int64_t part) {
       char *ofThread = memory + part * bytesOfThread();
       auto *numbers = reinterpret_cast<uint8_t *>(ofThread);
       auto *scales = reinterpret_cast<float *>(ofThread + panelBytes);
@@ -101,6 +103,8 @@ private:
   }
 
   const BlockKernels &kernels = blockKernels();
+  /// That have memory of their own.
+  const int64_t threads = getNumThreads();
   BlockShape shape;
   int64_t rows, k, columns;
   bool hasZeros, isOfFew;

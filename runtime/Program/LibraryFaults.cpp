@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ax/Runtime/LibraryOps.h"
+#include "ax/Support/BitBlocks.h"
 #include "ax/Support/HostTensor.h"
 
 #include <algorithm>
@@ -331,20 +332,17 @@ Fault faultOf(const BlockMatmulDesc &d) {
     if (view->dtype != (view == &d.w ? DType::U8 : DType::F32))
       return badTypes;
   }
-  constexpr int64_t leastOfBlock = 16, bitsOfByte = 8;
-  if (d.bits != 4 && d.bits != bitsOfByte)
+  constexpr int64_t bitsOfByte = 8;
+  if (!isFewBits(d.bits))
     return badTypes;
   int64_t rows = d.x.sizes[0], k = d.x.sizes[1], n = d.w.sizes[0];
   int64_t blocks = d.scales.sizes[1];
   if (blocks == 0 || k % blocks != 0 || d.scales.sizes[0] != n ||
       d.y.sizes != Sizes{rows, n})
     return badSizes;
-  int64_t block = k / blocks;
-  bool isPower = (block & (block - 1)) == 0;
-  return block >= leastOfBlock && isPower &&
-                 d.w.sizes[1] == k / (bitsOfByte / d.bits)
-             ? ""
-             : badSizes;
+  bool fits =
+      isBlockLength(k / blocks) && d.w.sizes[1] == k / (bitsOfByte / d.bits);
+  return fits ? "" : badSizes;
 }
 
 } // namespace

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 WIDTH, INNER, RANK, BLOCK, BATCH, STEPS = 640, 1056, 8, 32, 8, 3
 
 
-def save(path, bits):
+def save(path, bits, **attributes):
     """y = (x W1 + x A1 B1) W2 + .., where each W is of four bits or of floats."""
     random = np.random.default_rng(0)
     graph = onnx.GraphProto(name="g")
@@ -31,7 +31,7 @@ def save(path, bits):
                 n, k // BLOCK, BLOCK // 2)
             return op("MatMulNBits", x, constant(f"{name}.w", packed),
                       constant(f"{name}.s", scales), domain="com.microsoft",
-                      K=k, N=n, bits=4, block_size=BLOCK)
+                      K=k, N=n, bits=4, block_size=BLOCK, **attributes)
         floats = (whole.astype(np.float32) - 8) * np.repeat(scales, BLOCK, 1)
         return op("MatMul", x, constant(f"{name}.w", floats.T.copy()))
 

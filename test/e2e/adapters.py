@@ -14,10 +14,10 @@ from cases import Failed, run, scratch, tool
 LAYOUTS = [], ["--tp=2"], ["--dp=2"], ["--tp=2", "--micro-batches=2"]
 
 
-def trained(folder, bits, *flags, evaluate=False):
+def trained(folder, bits, *flags, evaluate=False, **attributes):
     """The losses of some steps, and the summary of the plan."""
     model, plan, log = (folder / name for name in ("m.onnx", "p.mlir", "log"))
-    save(model, bits)
+    save(model, bits, **attributes)
     done = run(tool("axopt"), model, "--train", "--loss=mse(y,target)",
                "--optimizer=sgd(lr=20)", "--frozen=*.w", *flags, "-o", plan)
     log.unlink(missing_ok=True)
@@ -46,6 +46,21 @@ def agrees():
             raise Failed(f"nothing is learnt: {wanted}")
 
 
+def besideRounded():
+    """The gradient of what is rounded to eight bits is that of what comes out."""
+    with scratch() as folder:
+        folder = Path(folder)
+        np.savez(folder / "data.npz", **samples())
+        near, _ = trained(folder, True)
+        wanted, _ = trained(folder, True, accuracy_level=4)
+        close(wanted, near, 1e-2, "rounded")
+        if wanted == near:
+            raise Failed("nothing is rounded")
+        for flags in LAYOUTS[1:]:
+            got, _ = trained(folder, True, *flags, accuracy_level=4)
+            close(got, wanted, 1e-3, flags)
+
+
 def inBf16():
     """Frozen weights are rounded at load, and held so: as near to f32 as bf16 is, with
     evaluations by the same weights, on every layout."""
@@ -67,4 +82,5 @@ def inBf16():
 
 def cases(every):
     yield "beside four bits", agrees
+    yield "beside four bits, rounded", besideRounded
     yield "in bf16", inBf16

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Weights of a few bits, which onnxruntime's tools write."""
 import itertools
+import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
-from _contrib import Case, compared
+from _contrib import Case, compared, model_of
 from _operator_case import random
+from cases import Failed, run, scratch, tool
 
 
 def product(rows, columns, block, bits, zeros, shape=(2, 3), bias=False,
@@ -58,7 +61,17 @@ def roundedProducts():
                           accuracy_level=4)
     yield product(600, 640, 128, 4, "packed", shape=(7,), bias=True,
                   accuracy_level=4)
-    # Weights that are made floats once; blocks that are not whole.
+    for shape in (1,), (3, 4), ():
+        yield product(600, 640, 32, 4, "packed", shape=shape, half=True,
+                      accuracy_level=4)
+    # Beside zero points of floats, and two bits in some blocks, nothing is.
+    for count in 1, 5:
+        yield product(600, 640, 32, 4, "floats", shape=(count,),
+                      accuracy_level=4)
+        for block in 16, 32, 64, 128, 256:
+            yield product(64, 512, block, 2, "packed", shape=(count,),
+                          accuracy_level=4)
+    # Small ones; blocks that are not whole.
     yield product(6, 64, 16, 4, "packed", accuracy_level=4)
     yield product(5, 40, 16, 4, None, accuracy_level=4)
     yield product(700, 648, 16, 8, "packed", accuracy_level=4)
@@ -90,5 +103,22 @@ def typedTables():
 GROUPS = (products, largeProducts, roundedProducts, tables, typedTables)
 
 
+def multipliesIntegers():
+    """Bytes that rows meet which were rounded; nothing else is made of them."""
+    for bits, rows, half in itertools.product((2, 4, 8), (1, 9), (False, True)):
+        case = product(96, 512, 32, bits, "packed", shape=(rows,), half=half,
+                       accuracy_level=4)
+        with scratch() as folder:
+            model, plan = Path(folder) / "m.onnx", Path(folder) / "p.mlir"
+            model.write_bytes(model_of([case]).SerializeToString())
+            run(tool("axopt"), model, "--quiet", "-o", plan)
+            text = plan.read_text()
+            commands = run(tool("axrun"), plan, "--list-commands").stdout
+        if f"block_matmul {rows}x512 x 512x96 u{bits}" not in commands or \
+                re.search(r"prepared.*: tensor<96x512xf", text):
+            raise Failed(f"{case.name}:\n{commands}")
+
+
 def cases(every):
-    return compared(GROUPS)
+    yield from compared(GROUPS)
+    yield "rounded rows multiply integers", multipliesIntegers

@@ -360,7 +360,7 @@ def grouped():
            MALFORMED)
     yield (case(past=(past, random((2, 2, 6, 8)))), "'past_key' or "
            "'past_value' of [2x2x6x8] is not [batch, heads of keys, length, "
-           "width]", MALFORMED)
+           "width], here [2x2x6x16]", MALFORMED)
     yield (case(known=()), "input 'total_sequence_length' (n0_i6) decides "
            "shapes, so it must be known when compiling; give --const",
            UNSUPPORTED)

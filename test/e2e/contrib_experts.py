@@ -82,11 +82,9 @@ def inBits(bits, block, hasZeros, shape=(6,), k=2, weights=False, **more):
         inputs.pop()
     if block:
         more["block_size"] = block
-    # onnxruntime rounds activations to eight bits for blocks of eight.
     return Case("QMoE", *inputs, known=range(2, 14), k=k, swiglu_fusion=1,
                 activation_type="swiglu", expert_weight_bits=bits,
-                activation_alpha=1.7, rtol=3e-2 if bits == 8 and block else 2e-5,
-                **more)
+                activation_alpha=1.7, rtol=2e-5, **more)
 
 
 def bits():

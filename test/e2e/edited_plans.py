@@ -10,12 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cases import MODELS, Failed, Unsupported, isSanitized, run, scratch, tool
+from _adapters import save
 from _training import DIGITS, FC_NET
 
 BUILD = Path(os.environ["AX_BIN"]).parent
 RANDOM = ["--random-inputs=1"]
+BLOCKS = "blocks.onnx"
 # Name -> flags of axopt, flags of axrun.
 PLANS = {
+    # Products of rounded rows with numbers of few bits.
+    "blocks": ([BLOCKS, "--tp=2"], RANDOM),
     "convolutions": ([MODELS / "convnet_eager_ts17_dyn" / "model.onnx",
                       "--test-data", MODELS / "convnet_eager_ts17_dyn",
                       "--tp=2"], RANDOM),
@@ -58,6 +62,9 @@ def edited(name, count):
     making, running = PLANS[name]
     with scratch() as folder:
         folder = Path(folder)
+        if making[0] is BLOCKS:
+            making = [folder / BLOCKS, *making[1:]]
+            save(making[0], True, accuracy_level=4)
         plan = folder / "plan.axc"
         run(tool("axopt"), *making, "--compile", "--quiet", "-o", plan)
         changes = run(BUILD / "test" / "edits" / "EditCompiledPlan", plan,

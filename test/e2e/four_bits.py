@@ -181,6 +181,8 @@ def cases(every):
                    product(kind, 6, 32, block=16, raw=raw))
         yield f"{name}, rows", compare, product(kind, 64, 48, axis=0)
         yield f"{name}, blocks", compare, product(kind, 64, 64, block=16)
+        yield (f"{name}, a block that is longer", compare,
+               product(kind, 6, 24, block=64))
         yield (f"{name}, blocks of rows", compare,
                product(kind, 64, 48, block=16, axis=0, zeros=False))
         yield f"{name}, odd", compare, product(kind, 65, 49)

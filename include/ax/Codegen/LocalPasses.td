@@ -113,8 +113,8 @@ def MultiplyBlocks : Pass<"axl-multiply-blocks"> {
   let summary = "Products of rounded rows with numbers of few bits are of integers";
   let description = [{
     For processors. A product whose first factor `ax.fake_quantize` rounded by blocks of
-    its terms, and whose second one is made of bytes that hold numbers of four or eight
-    bits, with a scale of each block of a row, and a zero point, becomes
+    its terms, and whose second one is made of bytes that hold numbers of two, four or
+    eight bits, with a scale of each block of a row, and a zero point, becomes
     `axl.block_matmul`. What lies between them and the product, a rounding to narrower
     floats too, is left out.
   }];

@@ -84,8 +84,8 @@ def Ax_FakeQuantizeOp : Ax_InferredOp<"fake_quantize", [
   let summary = "Rows rounded to integers of eight bits by a scale each";
   let description = [{
     Rows are those of the last dimension. Of one whose largest |x| is m, x becomes
-    round(x (127 / m)) (m / 127), halves to even, and 0 where m is 0; computed in
-    f32. Its gradient is that of what is rounded (the straight-through estimator,
+    round(x (127 / m)) (m / 127), halves to even, and 0 where m is less than 4e-37, of
+    which 127 / m would be no number; computed in f32. Its gradient is that of what is rounded (the straight-through estimator,
     arXiv:1308.3432).
   }];
   let arguments = (ins Ax_FloatTensor:$operand);

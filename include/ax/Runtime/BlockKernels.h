@@ -1,7 +1,7 @@
 //===- BlockKernels.h - Rows of few bits, for each processor ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of integers of eight bits with those of four or eight, whose blocks
+// Products of integers of eight bits with those of two to eight, whose blocks
 // have a scale each. The same source, BlockKernels.inc, is compiled for AVX-512
 // VNNI, AVX2 and any processor; `blockKernels()` is the best that this machine
 // runs.
@@ -24,7 +24,7 @@ constexpr int64_t laneBytes = 4;
 
 /// How rows lie in blocks.
 struct BlockShape {
-  /// 4 or 8.
+  /// 2, 4 or 8.
   int32_t bits;
   /// Lanes of a block: a power of two.
   int64_t laneCount;
@@ -34,11 +34,18 @@ struct BlockShape {
   int64_t groups() const { return 8 / bits; }
   int64_t lanes() const { return blocks * laneCount; }
   int64_t blockLength() const { return laneCount * groups() * laneBytes; }
+  /// Lanes of a row of x, whole vectors of `vectorLanes`, and its bytes.
+  int64_t paddedLanes(int64_t vectorLanes) const {
+    return (lanes() + vectorLanes - 1) / vectorLanes * vectorLanes;
+  }
+  int64_t rowBytes(int64_t vectorLanes) const {
+    return paddedLanes(vectorLanes) * groups() * laneBytes;
+  }
 };
 
 /// Where rows of x go as integers, all dense.
 struct QuantizedRows {
-  /// [rows][BlockKernels::rowBytes]: of few rows the groups of `vectorLanes`
+  /// [rows][BlockShape::rowBytes]: of few rows the groups of `vectorLanes`
   /// lanes one after another, of more those of each lane. 0 behind the last.
   int8_t *numbers;
   /// [rows][blocks], of few rows [rows][lanes] with as many lanes as numbers
@@ -82,15 +89,6 @@ struct BlockKernels {
                         const uint8_t *numbers, const float *scales,
                         const float *zeros, int64_t columns, float *y,
                         int64_t yStride);
-
-  /// Lanes of a row, whole vectors.
-  int64_t paddedLanes(const BlockShape &shape) const {
-    return (shape.lanes() + vectorLanes - 1) / vectorLanes * vectorLanes;
-  }
-  /// Bytes of a row of numbers.
-  int64_t rowBytes(const BlockShape &shape) const {
-    return paddedLanes(shape) * shape.groups() * laneBytes;
-  }
 };
 
 const BlockKernels &blockKernels();

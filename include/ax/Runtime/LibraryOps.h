@@ -252,7 +252,7 @@ struct BlockMatmulDesc {
   /// x: [rows, k]; w: [n, k bits / 8] of U8, of each byte the lowest bits
   /// first; scales: [n, blocks]; y: [rows, n]. All but w are F32.
   TensorDesc x, w, scales, y;
-  /// 4 or 8.
+  /// 2, 4 or 8.
   int64_t bits = 4;
   /// Zero points of U8, [n, blocks]; else they are 2^(bits - 1).
   bool hasZeros = false;

@@ -7,6 +7,7 @@
 #include "WideBuilder.h"
 
 #include "ax/Dialect/FunctionFacts.h"
+#include "ax/Support/BitBlocks.h"
 
 using namespace mlir;
 
@@ -40,13 +41,12 @@ void decomposeFakeQuantize(FakeQuantizeOp op) {
   int64_t last = tensorType(x).getRank() - 1;
   Value largest = f.reduce(ReduceOpKind::max, f.unary(UnaryKind::abs, x), last);
   Type bools = tensorType(largest).clone(f.b.getI1Type());
-  Value isZero = CompareOp::create(f.b, f.loc, bools, CompareKind::eq, largest,
-                                   f.number(0));
-  // What is 0 is so with any factor.
-  Value divisor = SelectOp::create(f.b, f.loc, largest.getType(), isZero,
-                                   f.number(1), largest);
+  Value isSmall = CompareOp::create(f.b, f.loc, bools, CompareKind::lt, largest,
+                                    f.number(leastQuantized));
   Value factor = BinaryOp::create(f.b, f.loc, largest.getType(),
-                                  BinaryKind::div, f.number(most), divisor);
+                                  BinaryKind::div, f.number(most), largest);
+  factor = SelectOp::create(f.b, f.loc, largest.getType(), isSmall, f.number(0),
+                            factor);
   Value whole = f.unary(UnaryKind::round, f.mul(x, factor));
   Value scale = f.binary(BinaryKind::div, largest, f.number(most));
   replace(op, f, f.mul(whole, scale));

@@ -63,6 +63,20 @@ Value ax::import::unpackFourBits(Emitter &b, Value bytes,
   return b.sub(b.binary(BinaryKind::bit_xor, y, b.like(y, 8)), b.like(y, 8));
 }
 
+Value ax::import::roundBlocks(Emitter &b, Value x, int64_t size) {
+  if (!x)
+    return {};
+  Shape shape(Emitter::shapeOf(x)), low(shape.size(), 0), high(low);
+  int64_t count = (shape.back() + size - 1) / size;
+  high.back() = count * size - shape.back();
+  shape.back() = count * size;
+  Shape apart(shape);
+  apart.back() = count;
+  apart.push_back(size);
+  x = b.pad(x, low, high, PadMode::constant, b.like(x, 0));
+  return b.reshape(b.fakeQuantize(b.reshape(x, apart)), shape);
+}
+
 static bool checkBits(Node &n, int64_t bits) {
   if (bits == 2 || bits == 4 || bits == 8)
     return true;
@@ -129,19 +143,14 @@ static Value zeroPoints(Node &n, const Blocks &blocks) {
 /// What is multiplied may be rounded to integers of eight bits.
 constexpr int64_t roundedLevel = 4;
 
-/// x with 0 up to whole blocks, which are rounded as onnxruntime does at that
-/// level.
-static Value roundBlocks(Node &n, Value x, const Blocks &blocks) {
-  if (!x)
-    return {};
-  Shape shape(Emitter::shapeOf(x)), low(shape.size(), 0), high(low);
-  high.back() = blocks.padded() - blocks.columns;
-  shape.back() = blocks.padded();
-  Shape apart(shape);
-  apart.back() = blocks.count();
-  apart.push_back(blocks.size);
-  x = n.b.pad(x, low, high, PadMode::constant, n.b.like(x, 0));
-  return n.b.reshape(n.b.fakeQuantize(n.b.reshape(x, apart)), shape);
+/// Whether onnxruntime rounds what it multiplies by such weights at that level:
+/// not with zero points of floats, and of two bits by some blocks.
+static bool isRounded(Node &n, const Blocks &blocks) {
+  if (n.intAttr("accuracy_level", 0) != roundedLevel ||
+      (n.has(3) && Emitter::typeOf(n.in(3)) != DType::U8))
+    return false;
+  return blocks.bits > 2 || blocks.size == 32 || blocks.size == 64 ||
+         blocks.size == 128;
 }
 
 static void importMatMulNBits(Node &n) {
@@ -170,9 +179,8 @@ static void importMatMulNBits(Node &n) {
   Value w = dequantize(n, unpackBits(n.b, bytes, blocks.bits, blocks.padded()),
                        inputAs(n, 2, "scales", {blocks.rows, blocks.count()}),
                        zeroPoints(n, blocks), blocks.size, type);
-  // Of two bits it has no such products.
-  if (n.intAttr("accuracy_level", 0) == roundedLevel && blocks.bits != 2)
-    x = roundBlocks(n, x, blocks);
+  if (isRounded(n, blocks))
+    x = roundBlocks(n.b, x, blocks.size);
   else
     w = w ? n.b.sliceDim(w, 1, 0, blocks.columns) : w;
   Value y = n.b.dot(x, w, {{}, {}, {Emitter::rankOf(x) - 1}, {1}});

@@ -248,6 +248,9 @@ Value Experts::apply(const ExpertLayer &layer, Value x) {
   Value w = weightsOf(layer);
   if (!w || !x)
     return {};
+  // Without being told so, as onnxruntime does on processors.
+  if (isQuantised && layer.bits == 8 && block)
+    x = roundBlocks(b, x, block);
   Value y = b.dot(x, w, {{0}, {0}, {1}, {2}});
   return n.has(layer.bias) ? b.add(y, ofExpert(n.in(layer.bias))) : y;
 }

@@ -168,7 +168,8 @@ bool GroupQuery::readPast() {
       past = expected[2] = shape[2];
     if (shape != expected) {
       n.fail("'past_key' or 'past_value' of [" + shapeToString(shape) +
-             "] is not [batch, heads of keys, length, width]");
+             "] is not [batch, heads of keys, length, width], here [" +
+             shapeToString(expected) + "]");
       return false;
     }
   }

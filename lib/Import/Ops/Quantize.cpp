@@ -34,10 +34,12 @@ static Value spread(Node &n, Value parameter, Value x, int64_t axis,
     line[axis] = shape[axis];
     return n.b.reshape(parameter, line);
   }
+  // The last one of an axis may reach beyond it, and so may the only one.
+  block = std::min(block, std::max<int64_t>(shape[axis], 1));
   Shape wanted(shape);
-  if (block <= shape[axis])
+  if (block > 0)
     wanted[axis] = (shape[axis] + block - 1) / block;
-  if (block < 1 || block > shape[axis] || blocks != ArrayRef<int64_t>(wanted))
+  if (block < 1 || blocks != ArrayRef<int64_t>(wanted))
     return n.fail("block_size does not fit the shapes: a scale or zero point "
                   "is [" +
                   shapeToString(blocks) + "]");

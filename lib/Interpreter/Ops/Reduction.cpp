@@ -3,6 +3,8 @@
 
 #include "../Kernels.h"
 
+#include "ax/Support/BitBlocks.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
@@ -179,7 +181,8 @@ static HostTensor fakeQuantize(const HostTensor &x) {
     for (double value : row)
       most = combine(ReduceOpKind::max, most, std::abs(value));
     auto largest = static_cast<float>(most);
-    float factor = largest == 0 ? 0 : range / largest, scale = largest / range;
+    float factor = largest < leastQuantized ? 0 : range / largest;
+    float scale = largest / range;
     for (double &value : row)
       value = std::nearbyint(static_cast<float>(value) * factor) * scale;
   }

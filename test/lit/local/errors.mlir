@@ -741,8 +741,8 @@ axl.stage @s(%x: tensor<4x3xbf16>, %w: tensor<2x3x5xf32>, %g: tensor<4xi64>) {
 // -----
 
 axl.stage @s(%x: tensor<4x64xf32>, %w: tensor<3x32xui8>, %s: tensor<3x2xf32>, %z: tensor<3x2xi8>) {
-  // expected-error @+1 {{has numbers of 2 bits, not 4 or 8}}
-  %0 = axl.block_matmul %x, %w scales %s bits 2 : tensor<4x64xf32>, tensor<3x32xui8>, tensor<3x2xf32> -> tensor<4x3xf32>
+  // expected-error @+1 {{has numbers of 3 bits, not 2, 4 or 8}}
+  %0 = axl.block_matmul %x, %w scales %s bits 3 : tensor<4x64xf32>, tensor<3x32xui8>, tensor<3x2xf32> -> tensor<4x3xf32>
   axl.yield %0 : tensor<4x3xf32>
 }
 
@@ -776,4 +776,12 @@ axl.stage @s(%x: tensor<4x64xf32>, %w: tensor<3x32xui8>, %s: tensor<3x8xf32>) {
   // expected-error @+1 {{has scales 'tensor<3x8xf32>' of blocks of 'tensor<3x32xui8>'}}
   %0 = axl.block_matmul %x, %w scales %s bits 4 : tensor<4x64xf32>, tensor<3x32xui8>, tensor<3x8xf32> -> tensor<4x3xf32>
   axl.yield %0 : tensor<4x3xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<1x65536xf32>, %w: tensor<1x32768xui8>, %s: tensor<1x1xf32>) {
+  // expected-error @+1 {{has scales 'tensor<1x1xf32>' of blocks of 'tensor<1x32768xui8>'}}
+  %0 = axl.block_matmul %x, %w scales %s bits 4 : tensor<1x65536xf32>, tensor<1x32768xui8>, tensor<1x1xf32> -> tensor<1x1xf32>
+  axl.yield %0 : tensor<1x1xf32>
 }

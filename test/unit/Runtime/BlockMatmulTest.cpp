@@ -56,9 +56,9 @@ std::vector<double> expected(const BlockMatmulDesc &desc,
     for (int64_t c = 0; c < n; ++c)
       for (int64_t i = 0; i < k; ++i) {
         int64_t place = c * blocks + i / block, byte = c * k + i;
-        int number = desc.bits == 8
-                         ? w[byte]
-                         : w[byte / 2] >> (byte % 2 == 0 ? 0 : 4) & 15;
+        int64_t perByte = 8 / desc.bits;
+        int number = w[byte / perByte] >> byte % perByte * desc.bits &
+                     ((1 << desc.bits) - 1);
         int zero = zeros ? zeros[place] : 1 << (desc.bits - 1);
         y[r * n + c] += static_cast<double>(rounded[r * k + i]) *
                         (number - zero) * scales[place];
@@ -86,7 +86,7 @@ TEST(BlockMatmulTest, Sizes) {
                         {9, 300, 16, 3}, {7, 1, 16, 16},  {1, 1, 8192, 3},
                         {9, 2, 8192, 3}, {0, 2, 32, 4},   {3, 2, 32, 0}};
   for (const Size &size : sizes)
-    for (int64_t bits : {4, 8})
+    for (int64_t bits : {2, 4, 8})
       for (bool hasZeros : {false, true}) {
         BlockMatmulDesc desc = blocksOf(size.rows, size.blocks, size.block,
                                         size.columns, bits, hasZeros);
@@ -99,7 +99,7 @@ TEST(BlockMatmulTest, Sizes) {
         auto *floats = reinterpret_cast<const float *>(data[0].memory.data());
         std::vector<double> want = expected(
             desc, {floats, floats + desc.x.numElements()},
-            reinterpret_cast<const uint8_t *>(data[1].memory.data()),
+            data[1].memory.data(),
             reinterpret_cast<const float *>(data[2].memory.data()),
             hasZeros ? reinterpret_cast<const uint8_t *>(data[3].memory.data())
                      : nullptr);
@@ -122,72 +122,95 @@ struct Rounded {
 Rounded roundRows(const BlockKernels &kernels, const BlockShape &shape,
                   const std::vector<float> &x, int64_t rows, bool isOfFew) {
   Rounded rounded;
-  rounded.numbers.resize(rows * kernels.rowBytes(shape), 77);
-  rounded.scales.resize(rows *
-                        (isOfFew ? kernels.paddedLanes(shape) : shape.blocks));
+  rounded.numbers.resize(rows * shape.rowBytes(kernels.vectorLanes), 77);
+  rounded.scales.resize(
+      rows * (isOfFew ? shape.paddedLanes(kernels.vectorLanes) : shape.blocks));
   rounded.sums.resize(rows * shape.blocks);
   kernels.quantize(shape, x.data(), 0, rows, isOfFew, rounded.rows());
   return rounded;
 }
 
-// All that this machine runs; parts of the blocks one after another.
+/// Arguments of a product, and what it gives.
+struct Example {
+  BlockMatmulDesc desc;
+  BlockShape shape;
+  std::vector<ViewData> data;
+  std::vector<float> x;
+  BlockMatrix w;
+  std::vector<double> want;
+
+  Example(int64_t rows, int64_t block, int64_t columns, int64_t bits)
+      : desc(blocksOf(rows, 5, block, columns, bits, /*hasZeros=*/true)),
+        data(randomArguments(desc)) {
+    shape.bits = static_cast<int32_t>(bits);
+    shape.blocks = 5;
+    shape.laneCount = block / shape.groups() / laneBytes;
+    fillBytes(data[1].memory, 3);
+    fillBytes(data[3].memory, 5);
+    auto *floats = reinterpret_cast<const float *>(data[0].memory.data());
+    x.assign(floats, floats + desc.x.numElements());
+    w = {data[1].memory.data(),
+         reinterpret_cast<const float *>(data[2].memory.data()),
+         data[3].memory.data()};
+    want = expected(desc, x, w.bytes, w.scales, w.zeros);
+  }
+  void check(const std::vector<float> &y) const {
+    double tolerance = 2e-6 * largestOf(want);
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_NEAR(y[i], want[i], tolerance)
+          << toString(desc) << " " << shape.blockLength();
+  }
+};
+
+// All that this machine runs, tiles of all heights; parts of the blocks one
+// after another, and columns that fill a panel in part.
 TEST(BlockMatmulTest, AllKernels) {
   for (const BlockKernels *kernels : runnableBlockKernels())
-    for (int64_t bits : {4, 8})
-      for (int64_t block : {16, 32, 64, 128}) {
-        int64_t rows = 2, blocks = 5, columns = kernels->panelColumns - 3;
-        BlockMatmulDesc desc =
-            blocksOf(rows, blocks, block, columns, bits, /*hasZeros=*/true);
-        BlockShape shape;
-        shape.bits = static_cast<int32_t>(bits);
-        shape.blocks = blocks;
-        shape.laneCount = block / shape.groups() / laneBytes;
-        std::vector<ViewData> data = randomArguments(desc);
-        fillBytes(data[1].memory, 3);
-        fillBytes(data[3].memory, 5);
-        auto *floats = reinterpret_cast<const float *>(data[0].memory.data());
-        std::vector<float> x(floats, floats + rows * blocks * block);
-        BlockMatrix w = {
-            reinterpret_cast<const uint8_t *>(data[1].memory.data()),
-            reinterpret_cast<const float *>(data[2].memory.data()),
-            reinterpret_cast<const uint8_t *>(data[3].memory.data())};
-        std::vector<double> want =
-            expected(desc, x, w.bytes, w.scales, w.zeros);
-        double tolerance = 2e-6 * largestOf(want);
+    for (int64_t bits : {2, 4, 8})
+      for (int64_t block : {16, 32, 64, 128})
+        for (int64_t rows = 1; rows <= kernels->maxFewRows; ++rows) {
+          int64_t columns = kernels->panelColumns - 5 * (rows % 2);
+          Example example(rows, block, columns, bits);
+          const BlockShape &shape = example.shape;
+          std::vector<float> y(rows * columns, NAN);
+          Rounded rounded =
+              roundRows(*kernels, shape, example.x, rows, /*isOfFew=*/true);
+          kernels->multiplyFew(shape, rounded.rows(), rows, example.w, 0,
+                               columns, y.data(), columns);
+          example.check(y);
 
-        std::vector<float> few(rows * columns), panel(rows * columns);
-        Rounded rounded = roundRows(*kernels, shape, x, rows, true);
-        kernels->multiplyFew(shape, rounded.rows(), rows, w, 0, columns,
-                             few.data(), columns);
-        rounded = roundRows(*kernels, shape, x, rows, false);
-        for (int64_t from = 0; from < blocks; from += 3) {
-          int64_t count = std::min<int64_t>(3, blocks - from);
-          int64_t lanes = count * shape.laneCount * shape.groups();
-          std::vector<uint8_t> numbers(lanes * kernels->panelColumns *
-                                       laneBytes);
-          std::vector<float> scales(count * kernels->panelColumns),
-              zeros(scales);
-          kernels->part(shape, w, 0, columns, from, count, numbers.data(),
-                        scales.data(), zeros.data());
-          kernels->multiplyPanel(shape, rounded.rows(), 0, rows, from, count,
-                                 numbers.data(), scales.data(), zeros.data(),
-                                 columns, panel.data(), columns);
+          std::fill(y.begin(), y.end(), NAN);
+          rounded =
+              roundRows(*kernels, shape, example.x, rows, /*isOfFew=*/false);
+          for (int64_t from = 0; from < shape.blocks; from += 3) {
+            int64_t count = std::min<int64_t>(3, shape.blocks - from);
+            int64_t bytes = count * shape.laneCount * shape.groups() *
+                            kernels->panelColumns * laneBytes;
+            std::vector<uint8_t> numbers(bytes);
+            std::vector<float> scales(count * kernels->panelColumns),
+                zeros(scales);
+            kernels->part(shape, example.w, 0, columns, from, count,
+                          numbers.data(), scales.data(), zeros.data());
+            for (int64_t row = 0; row < rows; row += kernels->maxTileRows)
+              kernels->multiplyPanel(
+                  shape, rounded.rows(), row,
+                  std::min(kernels->maxTileRows, rows - row), from, count,
+                  numbers.data(), scales.data(), zeros.data(), columns,
+                  y.data() + row * columns, columns);
+          }
+          example.check(y);
         }
-        for (int64_t i = 0; i < rows * columns; ++i) {
-          ASSERT_NEAR(few[i], want[i], tolerance) << bits << " " << block;
-          ASSERT_NEAR(panel[i], want[i], tolerance) << bits << " " << block;
-        }
-      }
 }
 
-// Blocks of zeros, and with what is not finite: of that row all is no number.
+// Blocks of zeros and of next to nothing, which become zeros, and with what is
+// not finite: of that row all is no number.
 TEST(BlockMatmulTest, SpecialNumbers) {
   for (int64_t rows : {3, 9}) {
     BlockMatmulDesc desc = blocksOf(rows, 3, 32, 40, 4, /*hasZeros=*/false);
     std::vector<ViewData> data = randomArguments(desc);
     fillBytes(data[1].memory, 3);
     for (int64_t i = 0; i < 3 * 32; ++i)
-      data[0].memory.setDouble(i, 0);
+      data[0].memory.setDouble(i, i < 32 ? 0 : i < 64 ? 1e-37 : 1e-40);
     data[0].memory.setDouble(1 * 96 + 40, INFINITY);
     data[0].memory.setDouble(2 * 96 + 5, NAN);
     runLibrary(desc, data, 2);
@@ -209,7 +232,8 @@ TEST(BlockMatmulTest, Faults) {
     change(bad);
     return findFault(bad) != "";
   };
-  EXPECT_TRUE(isWrong([](auto &d) { d.bits = 2; }));
+  EXPECT_TRUE(isWrong([](auto &d) { d.bits = 3; }));
+  EXPECT_NE(findFault(blocksOf(2, 1, 1 << 16, 5, 4, false)), "");
   EXPECT_TRUE(isWrong([](auto &d) { d.bits = 8; }));
   EXPECT_TRUE(isWrong([](auto &d) { d.x.dtype = DType::F16; }));
   EXPECT_TRUE(isWrong([](auto &d) { d.w.dtype = DType::I8; }));

@@ -61,12 +61,12 @@ using Messages = ::testing::Types<
     sharding::Axis, sharding::SubAxis, sharding::Factor, sharding::DimLayout,
     sharding::Layout, TensorDesc, MatmulDesc, ConvDesc, PoolDesc, AttentionDesc,
     AttentionGradientDesc, TopKDesc, NonMaxSuppressionDesc, IndexCheckDesc,
-    LookUpDesc, GroupedMatmulDesc, BlockMatmulDesc, Labels, Port::Count, Port, State, Transfer,
-    Kept, Buffer, BufferRef, Scalar, KernelArgument, Kernel, KernelCommand,
-    LibraryCommand, CollectivePart, CollectiveCommand, WaitCommand, CopyCommand,
-    SendCommand, RecvCommand, FaultCommand, Command, GroupSet, CommandList,
-    Action, StageProgram, Program, PlanFiles, EmbeddedPiece, CodeTarget,
-    TargetPrograms, CompiledPlan>;
+    LookUpDesc, GroupedMatmulDesc, BlockMatmulDesc, Labels, Port::Count, Port,
+    State, Transfer, Kept, Buffer, BufferRef, Scalar, KernelArgument, Kernel,
+    KernelCommand, LibraryCommand, CollectivePart, CollectiveCommand,
+    WaitCommand, CopyCommand, SendCommand, RecvCommand, FaultCommand, Command,
+    GroupSet, CommandList, Action, StageProgram, Program, PlanFiles,
+    EmbeddedPiece, CodeTarget, TargetPrograms, CompiledPlan>;
 TYPED_TEST_SUITE(FieldsTest, Messages);
 
 TYPED_TEST(FieldsTest, AllAreVisited) {
