@@ -92,6 +92,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> Inspector::import() {
       llvm::any_of(result.model.inputs,
                    [](const import::ModelPort &input) { return !input.dims; });
   std::string problem;
+  // Those that the first problem has.
+  std::map<std::string, int64_t> sizes;
   // Sequences of words, images of small and of larger models.
   for (int64_t size : {16, 64, 224}) {
     options = given;
@@ -104,12 +106,15 @@ llvm::Expected<OwningOpRef<ModuleOp>> Inspector::import() {
     bool isOfFlags = why.code == ExitCode::Usage && !hasUnranked;
     if (isOfFlags || why.code == ExitCode::Internal)
       return makeError(why.code, why.message);
-    if (problem.empty())
+    if (problem.empty()) {
       problem = why.message;
+      sizes = result.sizes;
+    }
     if (result.assumed.empty() || why.code == ExitCode::Usage)
       break;
   }
   result.problems.push_back(problem);
+  result.sizes = sizes;
   return OwningOpRef<ModuleOp>();
 }
 

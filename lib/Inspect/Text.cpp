@@ -192,7 +192,8 @@ private:
   void printSizes() {
     if (it.assumed.empty())
       return;
-    os << "taken for what follows:";
+    os << (it.problems.empty() ? "taken for what follows:"
+                               : "taken for that, and what follows:");
     for (const std::string &name : it.assumed)
       if (auto size = it.sizes.find(name); size != it.sizes.end())
         os << " --dim " << name << '=' << size->second;

@@ -80,9 +80,14 @@ public:
   void reorderConstants() const;
 
 private:
-  explicit Chain(const Dealt &order) : order(order) {}
+  /// `unit`: elements of the value with the parts that stay together, as large
+  /// as can be: of numbers that share a byte none goes without the others.
+  Chain(const Dealt &whole, int64_t unit) : order(whole) {
+    for (int64_t &part : order.parts)
+      part /= unit;
+  }
 
-  /// A dimension that the parts are in: each element of them is so many.
+  /// A dimension that the parts are in: each unit of them is so many elements.
   struct Place {
     int64_t dim, unit;
     bool operator==(const Place &o) const {
@@ -94,6 +99,7 @@ private:
   bool visitConstant(ConstantOp constant, Place place);
   Dealt orderAt(Place place) const;
 
+  /// Parts are in units.
   Dealt order;
   /// The value that has the parts comes first.
   llvm::MapVector<Value, Place> places;
@@ -288,8 +294,11 @@ bool Chain::visit(Value value, Place place) {
 }
 
 std::optional<Chain> Chain::find(const Parts &parts) {
-  Chain chain(parts.order);
-  if (!chain.visit(parts.whole, {parts.dim, 1}))
+  int64_t unit = 0;
+  for (int64_t part : parts.order.parts)
+    unit = std::gcd(unit, part / parts.order.hands);
+  Chain chain(parts.order, unit);
+  if (!chain.visit(parts.whole, {parts.dim, unit}))
     return std::nullopt;
   return chain;
 }

@@ -193,3 +193,54 @@ ax.plan @taken version 1 {
     ax.return %a : tensor<1x4x1x4xf32>
   }
 }
+
+// -----
+
+// Two numbers in a byte, along the dimension that is dealt: bytes go whole.
+// CHECK-LABEL: ax.plan @bytes version 5
+// CHECK: ax.state @w : tensor<8x12xui8> dealt <[8, 2, 2] to 2 along 1> from
+// CHECK: ax.state @s : tensor<24xf32> dealt <[16, 4, 4] to 2 along 0> from
+ax.plan @bytes version 1 {
+  ax.state @w : tensor<8x12xui8> from "w" offset 0 length 96
+  ax.state @s : tensor<24xf32> from "w" offset 96 length 96
+  ax.program @main(%x: tensor<3x8xf32>) -> (tensor<3x16xf32>, tensor<3x4xf32>, tensor<3x4xf32>) {
+    %w = ax.load @w : tensor<8x12xui8>
+    %shifts = ax.constant dense<[0, 4]> : tensor<2xui8> -> tensor<2xui8>
+    %mask = ax.constant dense<15> : tensor<ui8> -> tensor<ui8>
+    %b = ax.reshape %w : tensor<8x12xui8> -> tensor<8x12x1xui8>
+    %h = ax.binary shr %b, %shifts : tensor<8x12x1xui8>, tensor<2xui8> -> tensor<8x12x2xui8>
+    %n = ax.binary bit_and %h, %mask : tensor<8x12x2xui8>, tensor<ui8> -> tensor<8x12x2xui8>
+    %u = ax.reshape %n : tensor<8x12x2xui8> -> tensor<8x24xui8>
+    %f = ax.cast %u : tensor<8x24xui8> -> tensor<8x24xf32>
+    %s = ax.load @s : tensor<24xf32>
+    %m = ax.binary mul %f, %s : tensor<8x24xf32>, tensor<24xf32> -> tensor<8x24xf32>
+    %y = ax.linear %x, %m : tensor<3x8xf32>, tensor<8x24xf32> -> tensor<3x24xf32>
+    %q = ax.slice %y starts [0, 0] steps [1, 1] : tensor<3x24xf32> -> tensor<3x16xf32>
+    %k = ax.slice %y starts [0, 16] steps [1, 1] : tensor<3x24xf32> -> tensor<3x4xf32>
+    %v = ax.slice %y starts [0, 20] steps [1, 1] : tensor<3x24xf32> -> tensor<3x4xf32>
+    ax.return %q, %k, %v : tensor<3x16xf32>, tensor<3x4xf32>, tensor<3x4xf32>
+  }
+}
+
+// -----
+
+// Parts of three numbers would cut bytes.
+// CHECK-LABEL: ax.plan @cut version 1
+// CHECK-NOT: dealt
+ax.plan @cut version 1 {
+  ax.state @w : tensor<8x9xui8> from "w" offset 0 length 72
+  ax.program @main(%x: tensor<3x8xf32>) -> (tensor<3x6xf32>, tensor<3x12xf32>) {
+    %w = ax.load @w : tensor<8x9xui8>
+    %shifts = ax.constant dense<[0, 4]> : tensor<2xui8> -> tensor<2xui8>
+    %mask = ax.constant dense<15> : tensor<ui8> -> tensor<ui8>
+    %b = ax.reshape %w : tensor<8x9xui8> -> tensor<8x9x1xui8>
+    %h = ax.binary shr %b, %shifts : tensor<8x9x1xui8>, tensor<2xui8> -> tensor<8x9x2xui8>
+    %n = ax.binary bit_and %h, %mask : tensor<8x9x2xui8>, tensor<ui8> -> tensor<8x9x2xui8>
+    %u = ax.reshape %n : tensor<8x9x2xui8> -> tensor<8x18xui8>
+    %f = ax.cast %u : tensor<8x18xui8> -> tensor<8x18xf32>
+    %y = ax.linear %x, %f : tensor<3x8xf32>, tensor<8x18xf32> -> tensor<3x18xf32>
+    %q = ax.slice %y starts [0, 0] steps [1, 1] : tensor<3x18xf32> -> tensor<3x6xf32>
+    %k = ax.slice %y starts [0, 6] steps [1, 1] : tensor<3x18xf32> -> tensor<3x12xf32>
+    ax.return %q, %k : tensor<3x6xf32>, tensor<3x12xf32>
+  }
+}
