@@ -60,18 +60,17 @@ private:
 } // namespace
 
 /// Whether ranks that exchange elements have the same of `operand`, which is
-/// broadcast along what is moved.
+/// broadcast along what is moved, and it is to be had where they meet.
 bool Exchange::isSameForAll(Value operand) const {
-  auto maker = operand.getDefiningOp<ConstantOp>();
   Operation *op = operand.getDefiningOp();
-  bool isHere =
-      maker || (op && op->getAttr(kStage) == collective->getAttr(kStage));
+  bool isThere = op && (isa<ConstantOp>(op) ||
+                        op->getAttr(kStage) == collective->getAttr(kStage));
   ArrayRef<int64_t> shape = shapeOf(operand);
   size_t before = from.dims.size() - shape.size();
   for (size_t dim = 0; dim < shape.size(); ++dim)
     if (shape[dim] != 1 && isMoved(before + dim))
       return false;
-  return isHere;
+  return isThere;
 }
 
 /// The operand of which, element by element, `value` is made; null where there
