@@ -45,8 +45,8 @@ static Value original(Value value) {
   return value;
 }
 
-/// The operand of `op` that is not a constant, if `kind` with a constant of
-/// these numbers makes it.
+/// What `kind` makes `value` of with a constant of these numbers; null where it
+/// is made in another way.
 static Value matchWithNumbers(Value value, BinaryKind kind,
                               ArrayRef<int64_t> numbers) {
   auto op = value.getDefiningOp<BinaryOp>();

@@ -85,8 +85,8 @@ def Ax_FakeQuantizeOp : Ax_InferredOp<"fake_quantize", [
   let description = [{
     Rows are those of the last dimension. Of one whose largest |x| is m, x becomes
     round(x (127 / m)) (m / 127), halves to even, and 0 where m is less than 4e-37, of
-    which 127 / m would be no number; computed in f32. Its gradient is that of what is rounded (the straight-through estimator,
-    arXiv:1308.3432).
+    which 127 / m would be no number; computed in f32. Its gradient is that of what is
+    rounded (the straight-through estimator, arXiv:1308.3432).
   }];
   let arguments = (ins Ax_FloatTensor:$operand);
   let results = (outs Ax_FloatTensor:$result);

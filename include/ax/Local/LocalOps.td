@@ -132,8 +132,8 @@ def Axl_BlockMatmulOp : Axl_Op<"block_matmul", [Pure]> {
     zero points of bytes, [n, blocks]. A number of the matrix is its bits less the zero
     point of its block, times the scale; without zero points these are 2^(bits - 1).
     `bits` is 2, 4 or 8, and a block has a power of two of numbers from 16 to 32768.
-    Blocks of x are rounded as `ax.fake_quantize` does with its rows. Result: [rows, n]. What
-    `axl-multiply-blocks` makes of products.
+    Blocks of x are rounded as `ax.fake_quantize` does with its rows. Result: [rows, n].
+    What `axl-multiply-blocks` makes of products.
   }];
   let arguments = (ins Axl_FloatTensor:$x, Axl_Tensor:$w, Axl_FloatTensor:$scales,
     Optional<Axl_Tensor>:$zeros, I64Attr:$bits);

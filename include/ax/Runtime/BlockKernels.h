@@ -14,6 +14,8 @@
 #ifndef AX_RUNTIME_BLOCKKERNELS_H
 #define AX_RUNTIME_BLOCKKERNELS_H
 
+#include "ax/Support/Float16.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -22,7 +24,8 @@ namespace ax::rt {
 /// Bytes of a lane.
 constexpr int64_t laneBytes = 4;
 
-/// How rows lie in blocks.
+/// How rows lie in blocks. Kernels of newer processors call its functions,
+/// which others are not to be linked to: they are always inline.
 struct BlockShape {
   /// 2, 4 or 8.
   int32_t bits;
@@ -31,14 +34,16 @@ struct BlockShape {
   int64_t blocks;
 
   /// Groups of four numbers that a lane's bytes hold.
-  int64_t groups() const { return 8 / bits; }
-  int64_t lanes() const { return blocks * laneCount; }
-  int64_t blockLength() const { return laneCount * groups() * laneBytes; }
+  AX_ALWAYS_INLINE int64_t groups() const { return 8 / bits; }
+  AX_ALWAYS_INLINE int64_t lanes() const { return blocks * laneCount; }
+  AX_ALWAYS_INLINE int64_t blockLength() const {
+    return laneCount * groups() * laneBytes;
+  }
   /// Lanes of a row of x, whole vectors of `vectorLanes`, and its bytes.
-  int64_t paddedLanes(int64_t vectorLanes) const {
+  AX_ALWAYS_INLINE int64_t paddedLanes(int64_t vectorLanes) const {
     return (lanes() + vectorLanes - 1) / vectorLanes * vectorLanes;
   }
-  int64_t rowBytes(int64_t vectorLanes) const {
+  AX_ALWAYS_INLINE int64_t rowBytes(int64_t vectorLanes) const {
     return paddedLanes(vectorLanes) * groups() * laneBytes;
   }
 };
