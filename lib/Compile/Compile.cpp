@@ -144,11 +144,11 @@ static mlir::FailureOr<int64_t> predictPeak(PlanOp plan,
   int64_t peak = 0;
   for (auto trial : module->getOps<PlanOp>())
     for (auto program : trial.getBody().getOps<ProgramOp>()) {
-      auto ranks = codegen::predictMemory(program);
-      if (!ranks)
-        return program.emitError(describeError(ranks.takeError()).message);
-      for (const cost::RankMemory &memory : *ranks)
-        peak = std::max(peak, memory.total());
+      auto lists = codegen::predict(program);
+      if (!lists)
+        return program.emitError(describeError(lists.takeError()).message);
+      for (const auto &[list, prediction] : *lists)
+        peak = std::max(peak, prediction.memory.total());
     }
   return peak;
 }
@@ -214,10 +214,10 @@ llvm::Error ax::compile(ModuleOp module, const CompileOptions &options) {
       options.after(phase, module);
   };
   done("import");
-  if (!options.machine.empty())
+  if (options.machine)
     for (auto plan : module.getOps<PlanOp>())
-      plan->setAttr(kMachine, mlir::StringAttr::get(module.getContext(),
-                                                    options.machine));
+      plan->setAttr(kMachine,
+                    cost::toAttribute(*options.machine, module.getContext()));
   for (auto plan : module.getOps<PlanOp>())
     for (auto program : plan.getBody().getOps<ProgramOp>())
       warnOfNothing(program);
@@ -243,18 +243,16 @@ llvm::Error ax::compile(ModuleOp module, const CompileOptions &options) {
   return llvm::Error::success();
 }
 
-plan::StageMemory ax::predictMemory(ModuleOp module) {
+cost::Predictions ax::predict(ModuleOp module) {
   Errors untold(*module.getContext());
-  plan::StageMemory memory;
+  cost::Predictions all;
   for (auto plan : module.getOps<PlanOp>())
     for (auto program : plan.getBody().getOps<ProgramOp>()) {
-      auto ranks = codegen::predictMemory(program);
-      if (!ranks) {
-        llvm::consumeError(ranks.takeError());
-        continue;
-      }
-      for (auto stage : program.getBody().front().getOps<StageOp>())
-        memory[stage] = (*ranks)[stage.getOn()];
+      auto lists = codegen::predict(program);
+      if (lists)
+        all.insert(lists->begin(), lists->end());
+      else
+        llvm::consumeError(lists.takeError());
     }
-  return memory;
+  return all;
 }

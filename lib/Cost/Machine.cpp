@@ -1,64 +1,145 @@
-//===- Machine.cpp - How fast a rank's machine is -------------------------===//
+//===- Machine.cpp - The machine that ranks run on ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Machine.h"
 
 #include "ax/Dialect/PlanAttrs.h"
+#include "ax/Support/Error.h"
 #include "ax/Support/Target.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace ax;
 
-namespace {
+cost::Machine::Machine(MachineRates rates)
+    : MachineRates(std::move(rates)),
+      library(target.empty() ? &cpuLibrary() : &gpuLibrary()) {}
 
-/// What a card's data sheet has: dense products of f32 and of bf16, its memory,
-/// and one direction of NVLink.
-struct DataSheet {
-  unsigned capability;
-  StringRef name;
-  double flops, narrowFlops, bytes, linkBytes;
-};
-
-} // namespace
-
-static constexpr DataSheet sheets[] = {
-    {80, "NVIDIA A100", 19.5e12, 312e12, 2.0e12, 300e9},
-    {90, "NVIDIA H100", 67e12, 989e12, 3.35e12, 450e9},
-    {100, "NVIDIA B200", 80e12, 2250e12, 8.0e12, 900e9},
-};
-
-/// A GPU's, of which a rank has all.
-static cost::Machine machineOf(const DataSheet &sheet) {
-  // Large products and copies get so far on an H100: 798 TFLOP/s, 3.0 TB/s.
-  constexpr double reached = 0.8;
-  cost::Machine machine;
-  machine.name = sheet.name;
-  machine.flopsPerSecond = reached * sheet.flops;
-  machine.narrowFlopsPerSecond = reached * sheet.narrowFlops;
-  machine.bytesPerSecond = reached * sheet.bytes;
-  machine.collectiveLatency = 10e-6;
-  machine.collectiveBytesPerSecond = reached * sheet.linkBytes;
-  machine.overlapsCollectives = true;
-  machine.library = &gpuLibrary();
-  return machine;
+static Attribute attributeOf(PlanOp plan) {
+  return plan ? plan->getAttr(kMachine) : Attribute();
 }
 
-static const DataSheet *findSheet(StringRef target) {
-  std::optional<GpuTarget> gpu = GpuTarget::find(target);
-  if (!gpu)
-    return nullptr;
-  auto *found = llvm::find_if(sheets, [&](const DataSheet &sheet) {
-    return sheet.capability == gpu->capability;
-  });
-  return found == std::end(sheets) ? nullptr : found;
+static PlanOp planOf(Operation *op) {
+  auto plan = dyn_cast<PlanOp>(op);
+  return plan ? plan : op->getParentOfType<PlanOp>();
 }
-
-bool cost::isMachine(StringRef target) { return findSheet(target); }
 
 cost::Machine cost::machineOf(Operation *op) {
-  auto plan = dyn_cast<PlanOp>(op);
-  if (!plan)
-    plan = op->getParentOfType<PlanOp>();
-  auto target = plan ? plan->getAttrOfType<StringAttr>(kMachine) : StringAttr();
-  const DataSheet *sheet = target ? findSheet(target.getValue()) : nullptr;
-  return sheet ? ::machineOf(*sheet) : Machine();
+  Attribute attribute = attributeOf(planOf(op));
+  if (!attribute)
+    return Machine();
+  llvm::Expected<MachineRates> rates = fromAttribute(attribute);
+  if (rates)
+    return Machine(std::move(*rates));
+  llvm::consumeError(rates.takeError());
+  return Machine();
+}
+
+const Library &cost::libraryOf(Operation *op) {
+  Attribute attribute = attributeOf(planOf(op));
+  if (auto fields = dyn_cast_or_null<DictionaryAttr>(attribute))
+    attribute = fields.get("target");
+  return attribute ? gpuLibrary() : cpuLibrary();
+}
+
+static Attribute toAttribute(const std::string &text, Builder &builder) {
+  return builder.getStringAttr(text);
+}
+static Attribute toAttribute(double number, Builder &builder) {
+  return builder.getF64FloatAttr(number);
+}
+static Attribute toAttribute(int64_t number, Builder &builder) {
+  return builder.getI64IntegerAttr(number);
+}
+static Attribute toAttribute(bool truth, Builder &builder) {
+  return builder.getBoolAttr(truth);
+}
+
+/// What a key of files is called in a plan, where it needs no quotes.
+static std::string nameOf(StringRef key) {
+  std::string name = key.str();
+  llvm::replace(name, '-', '_');
+  return name;
+}
+
+/// Returns the fields that are not as in `base`.
+static SmallVector<NamedAttribute> fieldsBeside(const MachineRates &rates,
+                                                const MachineRates &base,
+                                                Builder &builder) {
+  llvm::StringMap<Attribute> ofBase;
+  MachineRates::forEach(base, [&](const char *key, const auto &value) {
+    ofBase[key] = toAttribute(value, builder);
+  });
+  SmallVector<NamedAttribute> fields;
+  MachineRates::forEach(rates, [&](const char *key, const auto &value) {
+    Attribute field = toAttribute(value, builder);
+    if (field != ofBase[key])
+      fields.push_back(builder.getNamedAttr(nameOf(key), field));
+  });
+  return fields;
+}
+
+Attribute cost::toAttribute(const MachineRates &rates, MLIRContext *context) {
+  Builder builder(context);
+  if (std::optional<MachineRates> gpu = MachineRates::ofGpu(rates.target))
+    if (fieldsBeside(rates, *gpu, builder).empty())
+      return builder.getStringAttr(rates.target);
+  return builder.getDictionaryAttr(
+      fieldsBeside(rates, MachineRates(), builder));
+}
+
+static bool read(Attribute field, std::string &text) {
+  auto string = dyn_cast<StringAttr>(field);
+  text = string ? string.str() : "";
+  return static_cast<bool>(string);
+}
+static bool read(Attribute field, double &number) {
+  auto value = dyn_cast<FloatAttr>(field);
+  number = value ? value.getValueAsDouble() : 0;
+  return static_cast<bool>(value);
+}
+static bool read(Attribute field, bool &truth) {
+  auto value = dyn_cast<BoolAttr>(field);
+  truth = value && value.getValue();
+  return static_cast<bool>(value);
+}
+static bool read(Attribute field, int64_t &number) {
+  auto value = dyn_cast<IntegerAttr>(field);
+  bool fits = value && value.getType().isSignlessInteger(64);
+  number = fits ? value.getInt() : 0;
+  return fits;
+}
+
+llvm::Expected<MachineRates> cost::fromAttribute(Attribute attribute) {
+  if (auto target = dyn_cast<StringAttr>(attribute)) {
+    if (auto rates = MachineRates::ofGpu(target.getValue()))
+      return *rates;
+    return makeError(ExitCode::BadPlan,
+                     "has attribute '" + kMachine + "' = \"" +
+                         target.getValue() + "\", and known are " +
+                         llvm::join(GpuTarget::names(), ", "));
+  }
+  auto fields = cast<DictionaryAttr>(attribute);
+  MachineRates rates;
+  llvm::StringSet<> keys;
+  std::string fault;
+  MachineRates::forEach(rates, [&](const char *key, auto &value) {
+    std::string name = nameOf(key);
+    keys.insert(name);
+    if (Attribute field = fields.get(name); field && !read(field, value))
+      fault = llvm::formatv("has a machine with '{0}' = {1}", name, field);
+  });
+  for (NamedAttribute field : fields)
+    if (!keys.contains(field.getName().getValue()))
+      fault = llvm::formatv("has a machine with '{0}', which is not known",
+                            field.getName().getValue());
+  if (fault.empty())
+    if (std::string wrong = rates.findFault(); !wrong.empty())
+      fault = "has a machine that " + wrong;
+  if (!fault.empty())
+    return makeError(ExitCode::BadPlan, fault);
+  return rates;
 }

@@ -152,8 +152,3 @@ double cost::secondsInPlace(Operation *op, const sharding::Mesh &mesh,
       added += localBytes(tensorType(value), mesh);
   return secondsWith(added, op, mesh, machine);
 }
-
-sharding::CostFn cost::collectiveCost(const Machine &machine) {
-  return sharding::ringCost(machine.collectiveLatency,
-                            machine.collectiveBytesPerSecond);
-}

@@ -26,14 +26,14 @@ double cost::collectiveSeconds(CollectiveOpInterface op,
                                const Machine &machine) {
   if (!isSent(op, mesh))
     return 0;
-  return collectiveCost(machine)(op.getStepKind(),
-                                 op.getMovedAxes().resolve(mesh),
-                                 payloadBytes(op, mesh));
+  return collectiveCost(mesh, machine)(op.getStepKind(),
+                                       op.getMovedAxes().resolve(mesh),
+                                       payloadBytes(op, mesh));
 }
 
 /// The product whose result is made where that of `op` is.
 static Operation *productOf(Operation *op) {
-  return findProduct(op, *cost::machineOf(op).library);
+  return findProduct(op, cost::libraryOf(op));
 }
 
 /// The value in whose memory `value` lies: these only rename, and a product is

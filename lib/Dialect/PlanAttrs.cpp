@@ -13,9 +13,9 @@ using namespace ax;
 
 namespace {
 
-template <typename OpT, typename AttrT>
+template <typename OpT, typename... AttrTs>
 bool isOn(Operation *op, Attribute value) {
-  return isa<OpT>(op) && isa<AttrT>(value);
+  return isa<OpT>(op) && isa<AttrTs...>(value);
 }
 
 bool isSteps(Operation *op, Attribute value) {
@@ -52,7 +52,7 @@ static const PlanAttribute attributes[] = {
     {kFiles, isOn<PlanOp, DictionaryAttr>},
     {kFolded, isOn<PlanOp, DictionaryAttr>},
     {kFoldedParameters, isOn<PlanOp, ArrayAttr>},
-    {kMachine, isOn<PlanOp, StringAttr>},
+    {kMachine, isOn<PlanOp, StringAttr, DictionaryAttr>},
     {kUnbatched, isOn<PlanOp, ArrayAttr>},
     {kLearningRateSteps, isSteps},
     {kOptimizer, isOptimizer},

@@ -58,6 +58,10 @@ defm schedule : Value<
 defm virtual_stages : Value<
   "virtual-stages", "V", "Parts of the model that each stage has", help2_layout,
   [Integer]>;
+defm machine : Value<
+  "machine", "FILE.yaml|sm_90",
+  "What times and memory are predicted for: a file of ax-collectives "
+  "--calibrate, or a GPU", help2_layout>;
 defm order : Value<
   "order", "AXES",
   "Axes of the mesh, outermost first (pipe,data,depth,row,col)", help2_layout>;

@@ -17,10 +17,12 @@ driver::makePlan(const std::string &model, const ModelOptions &options,
   how.strategy = options.strategy;
   how.strict = options.strict;
   how.evaluationMode = options.import.evaluationMode;
+  how.machine = options.machine;
   for (const Target &target : options.targets)
-    if (const GpuTarget *gpu = target.getGpu(); gpu && how.machine.empty())
+    if (const GpuTarget *gpu = target.getGpu(); gpu && !how.machine)
       // What is simulated stands for a real one.
-      how.machine = GpuTarget{gpu->capability, gpu->hasCudnn}.toText();
+      how.machine = MachineRates::ofGpu(
+          GpuTarget{gpu->capability, gpu->hasCudnn}.toText());
   llvm::Error error = compile(**module, how);
   diagnostics.tellWarnings(warn);
   if (error)

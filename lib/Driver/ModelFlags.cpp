@@ -233,6 +233,9 @@ llvm::Error driver::readModelFlags(const CommandLine &flags, bool onlyLooks,
   flags.read(OPT_strategy, options.strategyFile);
   if (llvm::Error error = readStrategy(flags, options.strategy))
     return error;
+  if (flags.has(OPT_machine))
+    if (llvm::Error error = flags.parse(OPT_machine, options.machine.emplace()))
+      return error;
   if (llvm::Error error = readTraining(flags, onlyLooks, options))
     return error;
   if (llvm::Error error = checkPrecision(options.strategy))

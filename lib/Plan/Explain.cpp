@@ -223,8 +223,8 @@ static void writeMesh(OStream &json, const Mesh &mesh) {
 /// Calls `writeStage` for every stage, inside an object with mesh and programs.
 template <typename Fn>
 static std::string toJSON(ModuleOp module, Fn writeStage,
-                          const StageMemory &memory = StageMemory()) {
-  Report report = makeReport(module, memory);
+                          const cost::Predictions &predictions = {}) {
+  Report report = makeReport(module, predictions);
   std::string text;
   llvm::raw_string_ostream os(text);
   OStream json(os, 1);
@@ -236,9 +236,9 @@ static std::string toJSON(ModuleOp module, Fn writeStage,
       json.attribute("name", machine.name);
       json.attribute("flops_per_second", machine.flopsPerSecond);
       json.attribute("bytes_per_second", machine.bytesPerSecond);
-      json.attribute("collective_latency", machine.collectiveLatency);
+      json.attribute("collective_latency", machine.link.latency);
       json.attribute("collective_bytes_per_second",
-                     machine.collectiveBytesPerSecond);
+                     machine.link.bytesPerSecond);
       json.attribute("overlaps_collectives", machine.overlapsCollectives);
     });
     json.attributeArray("programs", [&] {
@@ -283,7 +283,8 @@ std::string plan::explainJSON(ModuleOp module) {
                 });
 }
 
-std::string plan::reportJSON(ModuleOp module, const StageMemory &memory) {
+std::string plan::reportJSON(ModuleOp module,
+                             const cost::Predictions &predictions) {
   auto writeStage = [](OStream &json, const StageReport &stage,
                        const Mesh &mesh) {
     const cost::StageCost &cost = stage.cost;
@@ -347,5 +348,5 @@ std::string plan::reportJSON(ModuleOp module, const StageMemory &memory) {
         });
     });
   };
-  return toJSON(module, writeStage, memory);
+  return toJSON(module, writeStage, predictions);
 }

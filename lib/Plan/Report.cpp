@@ -46,8 +46,8 @@ struct Contraction {
 class Reporter {
 public:
   Reporter(const Mesh &mesh, const cost::Machine &machine,
-           const StageMemory &memory)
-      : mesh(mesh), machine(machine), memory(memory) {}
+           const cost::Predictions &predictions)
+      : mesh(mesh), machine(machine), predictions(predictions) {}
 
   ProgramReport report(ProgramOp program);
 
@@ -62,7 +62,7 @@ private:
                           ArrayRef<Contraction> contractions);
   const Mesh &mesh;
   const cost::Machine &machine;
-  const StageMemory &memory;
+  const cost::Predictions &predictions;
 };
 
 } // namespace
@@ -161,10 +161,13 @@ StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
   report.on = on;
   report.lists = lists;
   report.cost = cost::stageCost(lists, mesh, machine);
-  for (auto [list, seconds] : llvm::zip_equal(lists, report.cost.seconds))
+  for (auto [list, seconds] : llvm::zip_equal(lists, report.cost.seconds)) {
+    if (auto known = predictions.find(list); known != predictions.end()) {
+      seconds = known->second.seconds;
+      report.memory = known->second.memory;
+    }
     report.seconds += seconds * timesOf(list);
-  if (auto it = memory.find(lists.front()); it != memory.end())
-    report.memory = it->second;
+  }
   bool isPreparing = lists.front()->getParentOfType<ProgramOp>().getSymName() ==
                      preparationProgram;
   llvm::DenseSet<Attribute> held;
@@ -228,8 +231,8 @@ void Reporter::simulate(ProgramReport &result) {
     auto sender = transfer.getOperand().getDefiningOp<StageOp>();
     auto receiver = cast<StageOp>(*transfer.getResult().getUsers().begin());
     int64_t bytes = cost::localBytes(tensorType(transfer.getResult()), mesh);
-    double seconds =
-        machine.collectiveLatency + bytes / machine.collectiveBytesPerSecond;
+    double seconds = cost::transferSeconds(bytes, transfer.getFrom(),
+                                           transfer.getTo(), mesh, machine);
     result.transfers.push_back({transfer, bytes});
     result.stages[transfer.getFrom()].sendSeconds += seconds * timesOf(sender);
     transfers.push_back({static_cast<int64_t>(transfer.getFrom()),
@@ -258,13 +261,13 @@ ProgramReport Reporter::report(ProgramOp program) {
   return result;
 }
 
-Report plan::makeReport(ModuleOp module, const StageMemory &memory) {
+Report plan::makeReport(ModuleOp module, const cost::Predictions &predictions) {
   Report report;
   report.plan = *module.getOps<PlanOp>().begin();
   report.mesh = report.plan.getMesh();
   report.machine = cost::machineOf(report.plan);
   for (ProgramOp program : report.plan.getBody().getOps<ProgramOp>())
     report.programs.push_back(
-        Reporter(report.mesh, report.machine, memory).report(program));
+        Reporter(report.mesh, report.machine, predictions).report(program));
   return report;
 }

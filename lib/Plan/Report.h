@@ -77,7 +77,7 @@ struct Report {
 
 /// Describes a verified plan.
 Report makeReport(mlir::ModuleOp module,
-                  const StageMemory &memory = StageMemory());
+                  const cost::Predictions &predictions = {});
 
 /// `{row, col}`.
 std::string axesText(const sharding::SubAxes &axes, const sharding::Mesh &mesh);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/ByteText.h"
@@ -56,14 +57,21 @@ static void printMesh(const Report &report, llvm::raw_ostream &os) {
 }
 
 /// Predictions are worth as much as what is known of the machine.
-static void printMachine(const cost::Machine &machine, llvm::raw_ostream &os) {
+static void printMachine(const cost::Machine &machine, bool isGeneric,
+                         llvm::raw_ostream &os) {
   os << "  times are predictions for machine '" << machine.name
      << "': " << countText(machine.flopsPerSecond, "FLOP/s") << " and "
      << countText(machine.bytesPerSecond, "B/s") << " a rank, exchanges "
-     << timeText(machine.collectiveLatency) << " and "
-     << countText(machine.collectiveBytesPerSecond, "B/s")
-     << (machine.overlapsCollectives ? " while it computes" : "")
-     << "; yours was not measured\n";
+     << timeText(machine.link.latency) << " and "
+     << countText(machine.link.bytesPerSecond, "B/s")
+     << (machine.overlapsCollectives ? " while it computes" : "");
+  if (machine.ranksPerHost)
+    os << ", between hosts of " << machine.ranksPerHost << " ranks "
+       << timeText(machine.hostLink.latency) << " and "
+       << countText(machine.hostLink.bytesPerSecond, "B/s");
+  if (isGeneric)
+    os << "; yours was not measured (ax-collectives --calibrate)";
+  os << '\n';
 }
 
 namespace {
@@ -120,10 +128,10 @@ static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
 }
 
 void plan::summarise(ModuleOp module, llvm::raw_ostream &os,
-                     const StageMemory &memory) {
-  Report report = makeReport(module, memory);
+                     const cost::Predictions &predictions) {
+  Report report = makeReport(module, predictions);
   printMesh(report, os);
-  printMachine(report.machine, os);
+  printMachine(report.machine, !report.plan->hasAttr(kMachine), os);
   for (const ProgramReport &program : report.programs) {
     StringRef name = ProgramOp(program.op).getSymName();
     os << "  program @" << name << ", about " << timeText(program.seconds)

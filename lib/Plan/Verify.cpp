@@ -12,8 +12,8 @@
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Interpreter/FoldedWeights.h"
 #include "ax/Plan/Plan.h"
+#include "ax/Support/Error.h"
 #include "ax/Support/GivenWeights.h"
-#include "ax/Support/Target.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
@@ -346,13 +346,14 @@ static void verifyUnbatched(PlanOp plan) {
                          << kUnbatched << "' names";
 }
 
-/// The target that it was priced for.
+/// What it was priced for.
 static void verifyMachine(PlanOp plan) {
-  auto target = plan->getAttrOfType<StringAttr>(kMachine);
-  if (target && !cost::isMachine(target.getValue()))
-    plan.emitOpError() << "has attribute '" << kMachine << "' = " << target
-                       << ", and known are "
-                       << llvm::join(GpuTarget::names(), ", ");
+  Attribute machine = plan->getAttr(kMachine);
+  if (!machine)
+    return;
+  auto rates = cost::fromAttribute(machine);
+  if (!rates)
+    plan.emitOpError() << describeError(rates.takeError()).message;
 }
 
 llvm::Error plan::verifyPlan(ModuleOp module) {

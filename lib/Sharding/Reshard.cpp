@@ -371,19 +371,24 @@ int64_t payloadBytes(StepKind kind, const Layout &from, const Layout &to,
 /// In a ring of p ranks each sends a p-th of the payload p - 1 times; an
 /// all-reduce is a reduce-scatter and an all-gather. Latencies count as in a
 /// tree, log2 of p: small payloads are sent so.
+double RingCost::seconds(StepKind kind, int64_t numRanks,
+                         double payload) const {
+  auto ranks = static_cast<double>(numRanks);
+  double hops = std::log2(ranks), moved = payload * (ranks - 1) / ranks;
+  if (kind == StepKind::AllReduce) {
+    hops *= 2;
+    moved *= 2;
+  } else if (kind == StepKind::CollectivePermute) {
+    hops = 1;
+    moved = payload;
+  }
+  return latencySeconds * hops + moved / bytesPerSecond;
+}
+
 CostFn ringCost(double latencySeconds, double bytesPerSecond) {
+  RingCost ring{latencySeconds, bytesPerSecond};
   return [=](StepKind kind, const SubAxes &axes, int64_t payload) {
-    double ranks = static_cast<double>(numParts(axes));
-    double bytes = static_cast<double>(payload);
-    double hops = std::log2(ranks), moved = bytes * (ranks - 1) / ranks;
-    if (kind == StepKind::AllReduce) {
-      hops *= 2;
-      moved *= 2;
-    } else if (kind == StepKind::CollectivePermute) {
-      hops = 1;
-      moved = bytes;
-    }
-    return latencySeconds * hops + moved / bytesPerSecond;
+    return ring.seconds(kind, numParts(axes), static_cast<double>(payload));
   };
 }
 

@@ -8,9 +8,10 @@
 using namespace mlir;
 using namespace ax;
 
-static sharding::PropagateOptions pricesOf(const cost::Machine &machine) {
+static sharding::PropagateOptions pricesOf(const sharding::Mesh &mesh,
+                                           const cost::Machine &machine) {
   sharding::PropagateOptions options;
-  options.cost = cost::collectiveCost(machine);
+  options.cost = cost::collectiveCost(mesh, machine);
   options.flopsPerSecond = machine.flopsPerSecond;
   options.bytesPerSecond = machine.bytesPerSecond;
   return options;
@@ -18,7 +19,7 @@ static sharding::PropagateOptions pricesOf(const cost::Machine &machine) {
 
 ShardAnalysis::ShardAnalysis(Operation *plan)
     : mesh(cast<PlanOp>(plan).getMesh()),
-      propagator(mesh, pricesOf(cost::machineOf(plan))) {}
+      propagator(mesh, pricesOf(mesh, cost::machineOf(plan))) {}
 
 const ShardGraph *ShardAnalysis::graphOf(ProgramOp program) {
   auto at = graphs.find(program);

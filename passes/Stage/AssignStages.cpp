@@ -342,10 +342,7 @@ std::optional<SmallVector<size_t>> AssignStages::balancedCuts(int64_t stages) {
            (!stateInEachStage || users[begin] < users[end]);
   };
   auto send = [&](size_t cut) {
-    return cut == 0 || cut == n
-               ? 0.0
-               : machine.collectiveLatency +
-                     crossing[cut] / machine.collectiveBytesPerSecond;
+    return cut == 0 || cut == n ? 0.0 : machine.link.seconds(crossing[cut]);
   };
   auto squared = [](double x) { return x * x; };
   struct Choice {

@@ -6,13 +6,12 @@
 
 #include "ax/Cost/Schedule.h"
 #include "ax/Support/Error.h"
-#include "ax/Support/Flags.h"
 #include "ax/Support/Nearest.h"
+#include "ax/Support/Yaml.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/YAMLTraits.h"
 
 #include <algorithm>
 
@@ -242,31 +241,6 @@ struct MappingTraits<ax::Strategy> {
 };
 } // namespace llvm::yaml
 
-/// Whether LLVM's parser, which recurses, could run out of stack: brackets (as
-/// nestsDeeper sees them, and as one sees them who knows no quotes), or blocks
-/// that begin on one line or far to the right.
-static bool isTooDeep(llvm::StringRef text) {
-  constexpr int deepest = 16;
-  constexpr size_t longestIndent = 64;
-  int depth = 0;
-  for (char c : text) {
-    depth += (c == '[' || c == '{') - (c == ']' || c == '}');
-    if (depth > deepest)
-      return true;
-  }
-  while (!text.empty()) {
-    llvm::StringRef line;
-    std::tie(line, text) = text.split('\n');
-    size_t blocks = 0;
-    for (llvm::StringRef start : {"- ", "-\t", "? ", "?\t"})
-      blocks += line.count(start);
-    if (blocks > deepest ||
-        line.size() - line.ltrim(" -?\t").size() > longestIndent)
-      return true;
-  }
-  return false;
-}
-
 /// What the user may have meant, as the command line calls it or nearly.
 static std::string adviseKey(llvm::StringRef key) {
   constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> flags[] = {
@@ -290,30 +264,11 @@ static std::string adviseKey(llvm::StringRef key) {
 
 llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
                                             llvm::StringRef fileName) {
-  constexpr size_t mostBytes = 1 << 16;
-  if (text.size() > mostBytes)
-    return usage(fileName + ": a strategy has at most " +
-                 llvm::Twine(mostBytes) + " bytes");
-  if (isTooDeep(text) || nestsDeeper(text, 16))
-    return usage(fileName + ": nested too deeply");
-  std::string message;
-  auto collect = [](const llvm::SMDiagnostic &diagnostic, void *out) {
-    auto &to = *static_cast<std::string *>(out);
-    if (!to.empty())
-      return;
-    llvm::StringRef message = diagnostic.getMessage(), key = message;
-    to = (llvm::Twine(diagnostic.getLineNo()) + ": " + message).str();
-    if (key.consume_front("unknown key '"))
-      to += adviseKey(key.split('\'').first);
-    else
-      to += (" in '" + diagnostic.getLineContents().trim() + "'").str();
-  };
   Strategy strategy;
   Reading reading;
-  llvm::yaml::Input input(text, &reading, collect, &message);
-  input >> strategy;
-  if (input.error())
-    return usage(fileName + ":" + message);
+  if (llvm::Error error =
+          parseYaml(text, fileName, strategy, adviseKey, &reading))
+    return error;
   llvm::Expected<sharding::Mesh> checked = strategy.mesh();
   if (!checked)
     return addContext(checked.takeError(), fileName);

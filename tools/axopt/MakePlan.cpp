@@ -84,15 +84,15 @@ llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
     llvm::outs() << options.input << ": verified\n";
     return llvm::Error::success();
   }
-  plan::StageMemory memory;
+  cost::Predictions predictions;
   bool isSummarised = !options.quiet && !options.isCompiledPlan;
   if (isSummarised || !options.report.empty())
-    memory = predictMemory(**module);
+    predictions = predict(**module);
   if (isSummarised)
-    plan::summarise(**module, llvm::errs(), memory);
+    plan::summarise(**module, llvm::errs(), predictions);
   if (!options.report.empty())
     if (llvm::Error error = writeFileAtomically(
-            options.report, plan::reportJSON(**module, memory)))
+            options.report, plan::reportJSON(**module, predictions)))
       return error;
   if (options.explain == Explain::Text)
     plan::explain(**module, llvm::outs());

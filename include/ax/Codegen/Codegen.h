@@ -78,8 +78,9 @@ llvm::Expected<rt::CompiledPlan>
 compilePlan(PlanOp plan, llvm::ArrayRef<llvm::StringRef> programs,
             llvm::ArrayRef<Target> targets, Options options = {});
 
-/// What a rank of each stage allocates to run `program`, in the stages' order.
-llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program);
+/// Returns what lists of `program` allocate and take on the machine of its
+/// plan, by the commands that a run would have. Errors as of generate.
+llvm::Expected<cost::Predictions> predict(ProgramOp program);
 
 } // namespace ax::codegen
 

@@ -24,9 +24,9 @@ struct CompileOptions {
   bool strict = false;
   /// The model was asked for in evaluation mode, which has no random numbers.
   bool evaluationMode = false;
-  /// The target whose machine the plan is priced for, as `sm_90` (`kMachine`);
-  /// empty: a generic processor, or what the plan has.
-  std::string machine;
+  /// What the plan is priced for (`kMachine`); nothing: a generic processor, or
+  /// what the plan has.
+  std::optional<MachineRates> machine;
   /// Names of the first and the last phase to go through; empty: of all.
   llvm::StringRef first, last;
   /// Is called with "import" before the phases, and with each phase's name
@@ -50,9 +50,9 @@ llvm::Error compile(mlir::ModuleOp module, const CompileOptions &options);
 /// left to whoever writes a pipeline.
 void registerPipelines();
 
-/// What a rank of each stage of a plan allocates; nothing of programs that
-/// cannot run, which running them tells.
-plan::StageMemory predictMemory(mlir::ModuleOp module);
+/// What the stages of a plan allocate and take of each rank; nothing of
+/// programs that cannot run, which running them tells.
+cost::Predictions predict(mlir::ModuleOp module);
 
 } // namespace ax
 

@@ -1,28 +1,20 @@
-//===- Machine.h - How fast a rank's machine is -----------------*- C++ -*-===//
+//===- Machine.h - The machine that ranks run on ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_COST_MACHINE_H
 #define AX_COST_MACHINE_H
 
 #include "ax/Cost/Epilogue.h"
+#include "ax/Support/MachineRates.h"
 
 namespace ax::cost {
 
-/// How fast the machine of one rank computes and communicates: multiplications
-/// and additions, or bytes, in a second; latencies in seconds. The numbers here
-/// are of no machine that somebody has measured.
-struct Machine {
-  llvm::StringRef name = "generic CPU core";
-  double flopsPerSecond = 5e10;
-  /// Of factors of bf16 and f16.
-  double narrowFlopsPerSecond = 5e10;
-  double bytesPerSecond = 1e10;
-  double collectiveLatency = 5e-6;
-  double collectiveBytesPerSecond = 5e9;
-  /// What is started goes on while the rank computes. Threads of one process
-  /// (`--comm=local`) do all of a collective themselves, where they wait for
-  /// it; on a GPU streams do it.
-  bool overlapsCollectives = false;
+/// What ranks have of their machine, and what its library does along with
+/// products.
+struct Machine : MachineRates {
   const Library *library = &cpuLibrary();
+
+  Machine() = default;
+  explicit Machine(MachineRates rates);
 
   /// Of a contraction's factors.
   double flopsPerSecondOf(mlir::Type element) const {
@@ -34,9 +26,16 @@ struct Machine {
 /// (`kMachine`); the generic one where that names none which is known, as
 /// `verifyPlan` tells.
 Machine machineOf(mlir::Operation *op);
+/// Returns the library of that machine.
+const Library &libraryOf(mlir::Operation *op);
 
-/// Returns whether there is a machine of this target.
-bool isMachine(llvm::StringRef target);
+/// Returns what a plan has in `kMachine` for it: the name of a GPU whose data
+/// sheet it is, or a dictionary with all that is not as in the generic machine.
+mlir::Attribute toAttribute(const MachineRates &rates,
+                            mlir::MLIRContext *context);
+
+/// Reads the same; an Error whose text is what is wrong, behind the plan.
+llvm::Expected<MachineRates> fromAttribute(mlir::Attribute attribute);
 
 } // namespace ax::cost
 

@@ -40,8 +40,23 @@ double seconds(mlir::Operation *op, const sharding::Mesh &mesh,
 double secondsInPlace(mlir::Operation *op, const sharding::Mesh &mesh,
                       const Machine &machine);
 
-/// Price of collectives: rings with one latency and bandwidth.
-sharding::CostFn collectiveCost(const Machine &machine);
+/// How many ranks of a group are on each host, and on how many hosts.
+struct Spread {
+  int64_t inHost = 1, hosts = 1;
+};
+/// Returns how long a collective of such groups takes, of which each rank has
+/// so many bytes (sharding::payloadBytes).
+double exchangeSeconds(sharding::StepKind kind, Spread spread, double bytes,
+                       const MachineRates &machine);
+/// Prices of collectives, as rings within hosts, and between hosts of what is
+/// left then for each rank.
+sharding::CostFn collectiveCost(const sharding::Mesh &mesh,
+                                const Machine &machine);
+
+/// Returns the time that a value takes from a rank of one coordinate on `pipe`
+/// to that of another.
+double transferSeconds(double bytes, int64_t from, int64_t to,
+                       const sharding::Mesh &mesh, const Machine &machine);
 
 } // namespace ax::cost
 

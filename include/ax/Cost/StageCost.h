@@ -23,6 +23,15 @@ struct RankMemory {
   }
 };
 
+/// What code generation knows of a stage's list: what all of the stage's
+/// allocate, and how long the list takes once.
+struct ListPrediction {
+  RankMemory memory;
+  double seconds = 0;
+};
+/// By lists (`ax.stage`), where that is known.
+using Predictions = llvm::DenseMap<mlir::Operation *, ListPrediction>;
+
 /// What a pipeline stage costs one rank.
 struct StageCost {
   /// How long each of the stage's lists takes once.

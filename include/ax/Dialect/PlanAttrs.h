@@ -32,8 +32,9 @@ inline constexpr llvm::StringLiteral kFolded = "ax.folded";
 /// model. A file that has its weights has these.
 inline constexpr llvm::StringLiteral kFoldedParameters = "ax.folded_parameters";
 
-/// Attribute of a plan: the GPU that its times and memory are predicted for, as
-/// `sm_90`; without it that is a generic processor. It runs elsewhere, too.
+/// Attribute of a plan: the machine that its times and memory are predicted
+/// for: a GPU, as `sm_90`, or what a file of `--machine` has, as a dictionary;
+/// without it that is a generic processor. It runs elsewhere, too.
 inline constexpr llvm::StringLiteral kMachine = "ax.machine";
 
 /// Attribute of an operation that no gradient goes through, whatever it has.

@@ -11,6 +11,7 @@
 #include "ax/Import/Import.h"
 #include "ax/Passes/Strategy.h"
 #include "ax/Support/FlagTable.h"
+#include "ax/Support/MachineRates.h"
 #include "ax/Support/Target.h"
 
 namespace ax::driver {
@@ -21,6 +22,9 @@ struct ModelOptions {
   Strategy strategy;
   /// What cannot be split as asked is an error, not a warning.
   bool strict = false;
+  /// What times and memory are predicted for; nothing: the GPU among `targets`,
+  /// or a generic processor.
+  std::optional<MachineRates> machine;
   /// What kernels are compiled for, each once, if the plan is written with
   /// them.
   std::vector<Target> targets;

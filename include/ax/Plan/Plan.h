@@ -56,13 +56,10 @@ std::vector<std::string> pathsOf(PlanOp plan, llvm::StringRef planPath,
 llvm::Expected<std::string> printPlan(mlir::ModuleOp module,
                                       llvm::StringRef path);
 
-/// What a rank of a stage allocates, where that is known.
-using StageMemory = llvm::DenseMap<mlir::Operation *, cost::RankMemory>;
-
 /// Mesh and groups, stages, state and peak memory per rank, FLOPs, number and
 /// bytes of collectives per axis.
 void summarise(mlir::ModuleOp module, llvm::raw_ostream &os,
-               const StageMemory &memory = StageMemory());
+               const cost::Predictions &predictions = {});
 
 /// How each Linear, Conv and attention is split or why not; for each collective
 /// its node, cause and bytes.
@@ -72,7 +69,7 @@ std::string explainJSON(mlir::ModuleOp module);
 /// What every rank holds and does, beside the whole: bytes of weights, FLOPs of
 /// contractions, collectives by axis, seconds of stages.
 std::string reportJSON(mlir::ModuleOp module,
-                       const StageMemory &memory = StageMemory());
+                       const cost::Predictions &predictions = {});
 
 } // namespace ax::plan
 

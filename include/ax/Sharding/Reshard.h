@@ -120,7 +120,13 @@ int64_t payloadBytes(StepKind kind, const Layout &from, const Layout &to,
 /// Why: docs/rationale/sharding.md.
 using CostFn =
     std::function<double(StepKind kind, const SubAxes &axes, int64_t payload)>;
-/// One bandwidth for all axes, ring payloads; latency times log2 of the ranks.
+/// Ring payloads; latency times log2 of the ranks.
+struct RingCost {
+  double latencySeconds, bytesPerSecond;
+
+  double seconds(StepKind kind, int64_t ranks, double payload) const;
+};
+/// The same for all axes.
 CostFn ringCost(double latencySeconds, double bytesPerSecond);
 
 struct ReshardPlan {

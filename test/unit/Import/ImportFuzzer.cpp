@@ -70,7 +70,7 @@ static void tryTrain(const std::string &path, import::ImportOptions options) {
     else if (llvm::Error fault = plan::verifyPlan(**module))
       test::expectNoFault(std::move(fault), /*isVerified=*/true);
     else
-      predictMemory(**module);
+      predict(**module);
   }
 }
 

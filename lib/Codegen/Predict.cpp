@@ -1,9 +1,11 @@
-//===- PredictMemory.cpp - What a rank allocates --------------------------===//
+//===- Predict.cpp - What a rank allocates, and how long it takes ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Not an estimate: the stages are localised, fused and placed as for a run.
 //
 //===----------------------------------------------------------------------===//
+#include "PredictTime.h"
+
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/PlanAttrs.h"
@@ -84,24 +86,14 @@ static void addKept(StageOp list, const sharding::Mesh &mesh,
   }
 }
 
-llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
-  Options options;
-  options.withoutKernels = true;
-  auto plan = program->getParentOfType<PlanOp>();
-  if (auto machine = plan->getAttrOfType<StringAttr>(kMachine)) {
-    llvm::Expected<Target> target = Target::parse(machine.getValue());
-    if (!target)
-      return target.takeError();
-    options.target = *target;
-  }
-  llvm::Expected<rt::Program> planned = generate(program, options);
-  if (!planned)
-    return planned.takeError();
-  std::vector<cost::RankMemory> result(planned->stages.size());
+/// By stages.
+static std::vector<cost::RankMemory>
+findMemory(ProgramOp program, const rt::Program &planned, bool isGpu) {
+  std::vector<cost::RankMemory> result(planned.stages.size());
   for (auto stage : program.getBody().front().getOps<StageOp>())
-    addKept(stage, planned->mesh, result[stage.getOn()]);
-  for (auto [stage, memory] : llvm::zip_equal(planned->stages, result)) {
-    rt::MemoryNeeds needs = rt::findNeeds(*planned, stage);
+    addKept(stage, planned.mesh, result[stage.getOn()]);
+  for (auto [stage, memory] : llvm::zip_equal(planned.stages, result)) {
+    rt::MemoryNeeds needs = rt::findNeeds(planned, stage);
     memory.weights = needs.weights;
     memory.optimizer = needs.optimizer;
     memory.constants = needs.constants;
@@ -109,21 +101,46 @@ llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
     // The host's device uses those of all micro-batches where requests have
     // them.
     memory.ports =
-        needs.ports * (options.target.getCpu() ? planned->mesh.numTimeSlices()
-                                               : rt::numPortSlots);
+        needs.ports * (isGpu ? rt::numPortSlots : planned.mesh.numTimeSlices());
     // That of a processor's kernels is small.
-    memory.activations +=
-        needs.values + (options.target.getGpu() ? needs.scratch : 0);
+    memory.activations += needs.values + (isGpu ? needs.scratch : 0);
   }
   // Of a program that is one list they are in the arena.
   for (auto stage : program.getBody().front().getOps<StageOp>())
     if (actionOf(stage) == ActionKind()) {
       cost::RankMemory &memory = result[stage.getOn()];
       int64_t bytes =
-          std::min(gradientBytes(stage, planned->mesh), memory.activations);
+          std::min(gradientBytes(stage, planned.mesh), memory.activations);
       memory.gradients += bytes;
       memory.activations -= bytes;
     }
+  return result;
+}
+
+llvm::Expected<cost::Predictions> predict(ProgramOp program) {
+  Options options;
+  options.withoutKernels = true;
+  cost::Machine machine = cost::machineOf(program);
+  if (!machine.target.empty()) {
+    llvm::Expected<Target> target = Target::parse(machine.target);
+    if (!target)
+      return target.takeError();
+    options.target = *target;
+  }
+  llvm::Expected<rt::Program> planned = generate(program, options);
+  if (!planned)
+    return planned.takeError();
+  std::vector<cost::RankMemory> memory =
+      findMemory(program, *planned, !machine.target.empty());
+  // A stage has its lists as the program has them.
+  std::vector<size_t> numBefore(planned->stages.size());
+  cost::Predictions result;
+  for (auto list : program.getBody().front().getOps<StageOp>()) {
+    const rt::StageProgram &stage = planned->stages[list.getOn()];
+    const rt::CommandList &commands = stage.lists[numBefore[list.getOn()]++];
+    result[list] = {memory[list.getOn()],
+                    predictSeconds(commands, stage, *planned, machine)};
+  }
   return result;
 }
 
