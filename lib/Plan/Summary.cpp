@@ -57,7 +57,7 @@ static void printMesh(const Report &report, llvm::raw_ostream &os) {
 }
 
 /// Predictions are worth as much as what is known of the machine.
-static void printMachine(const cost::Machine &machine, bool isGeneric,
+static void printMachine(const cost::Machine &machine, bool isMeasured,
                          llvm::raw_ostream &os) {
   os << "  times are predictions for machine '" << machine.name
      << "': " << countText(machine.flopsPerSecond, "FLOP/s") << " and "
@@ -69,9 +69,7 @@ static void printMachine(const cost::Machine &machine, bool isGeneric,
     os << ", between hosts of " << machine.ranksPerHost << " ranks "
        << timeText(machine.hostLink.latency) << " and "
        << countText(machine.hostLink.bytesPerSecond, "B/s");
-  if (isGeneric)
-    os << "; yours was not measured (ax-collectives --calibrate)";
-  os << '\n';
+  os << (isMeasured ? "\n" : "; yours was not measured\n");
 }
 
 namespace {
@@ -131,7 +129,9 @@ void plan::summarise(ModuleOp module, llvm::raw_ostream &os,
                      const cost::Predictions &predictions) {
   Report report = makeReport(module, predictions);
   printMesh(report, os);
-  printMachine(report.machine, !report.plan->hasAttr(kMachine), os);
+  printMachine(report.machine,
+               isa_and_present<DictionaryAttr>(report.plan->getAttr(kMachine)),
+               os);
   for (const ProgramReport &program : report.programs) {
     StringRef name = ProgramOp(program.op).getSymName();
     os << "  program @" << name << ", about " << timeText(program.seconds)
