@@ -58,6 +58,16 @@ defm schedule : Value<
 defm virtual_stages : Value<
   "virtual-stages", "V", "Parts of the model that each stage has", help2_layout,
   [Integer]>;
+defm auto : Switch<
+  "auto", "Search for the layout of --devices that is the fastest and fits; what "
+  "other flags say stays", help2_layout, [Common]>;
+defm devices : Value<
+  "devices", "N", "Ranks that --auto has", help2_layout, [Natural, Common]>;
+defm memory : Value<
+  "memory", "SIZE", "What a rank of --auto may need, as 24GiB (what --machine has)",
+  help2_layout>;
+defm time_limit : Value<
+  "time-limit", "SECONDS", "When --auto ends at the latest (60)", help2_layout>;
 defm machine : Value<
   "machine", "FILE.yaml|sm_90",
   "What times and memory are predicted for: a file of ax-collectives "

@@ -8,8 +8,8 @@ using namespace ax;
 
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 driver::makePlan(const std::string &model, const ModelOptions &options,
-                 Diagnostics &diagnostics, const Tell &warn,
-                 CompileOptions how) {
+                 Diagnostics &diagnostics, const Tell &warn, CompileOptions how,
+                 const OnFound &onFound) {
   auto module =
       import::importModel(model, options.import, diagnostics.getContext());
   if (!module)
@@ -23,6 +23,15 @@ driver::makePlan(const std::string &model, const ModelOptions &options,
       // What is simulated stands for a real one.
       how.machine = MachineRates::ofGpu(
           GpuTarget{gpu->capability, gpu->hasCudnn}.toText());
+  if (options.search) {
+    auto found = search::search(**module, how, *options.search);
+    if (!found)
+      return addContext(found.takeError(), model);
+    if (onFound)
+      if (llvm::Error error = onFound(*found))
+        return error;
+    how.strategy = found->candidates.front().strategy;
+  }
   llvm::Error error = compile(**module, how);
   diagnostics.tellWarnings(warn);
   if (error)

@@ -6,6 +6,7 @@
 #include "ax/Cost/Schedule.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Runtime/Npy.h"
+#include "ax/Support/ByteText.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Flags.h"
 
@@ -132,7 +133,7 @@ llvm::Error checkPrecision(const Strategy &strategy) {
 
 /// Checks that there is something for ZeRO to split, which only training keeps,
 /// and the axis over which it does, data.
-llvm::Error checkZero(const Strategy &strategy) {
+llvm::Error checkZero(const Strategy &strategy, bool isWhole) {
   if (!strategy.zero)
     return llvm::Error::success();
   if (strategy.zero < 0 || strategy.zero > 3)
@@ -140,7 +141,7 @@ llvm::Error checkZero(const Strategy &strategy) {
   std::string zero = "--zero=" + std::to_string(strategy.zero);
   if (!strategy.training)
     return usage(zero + " splits what training keeps: add --train");
-  if (strategy.data < 2)
+  if (isWhole && strategy.data < 2)
     return usage(zero + " splits what training keeps over data: add --dp=D, "
                         "at least 2");
   return llvm::Error::success();
@@ -167,6 +168,46 @@ llvm::Error checkSchedule(const CommandLine &flags, const Strategy &strategy) {
   return strategy.checkSchedule();
 }
 
+/// Reads what a search is to find, and what stays.
+llvm::Error readSearch(const CommandLine &flags, ModelOptions &options) {
+  if (!flags.isOn(OPT_auto)) {
+    std::string idle = flags.firstOf({OPT_devices, OPT_memory, OPT_time_limit});
+    return idle.empty() ? llvm::Error::success()
+                        : usage(idle + " is for --auto");
+  }
+  if (!flags.has(OPT_devices))
+    return usage("--auto needs --devices=N: how many ranks there are");
+  for (unsigned flag : {OPT_strategy, OPT_virtual_stages, OPT_cut})
+    if (std::string given = flags.firstOf({flag}); !given.empty())
+      return usage(given + " has no use beside --auto: give the flags that are "
+                           "to stay");
+  search::Options &search = options.search.emplace();
+  flags.read(OPT_devices, search.devices);
+  if (flags.has(OPT_memory)) {
+    std::optional<int64_t> bytes = parseBytes(flags.text(OPT_memory));
+    if (!bytes)
+      return usage("--memory=" + flags.text(OPT_memory) +
+                   ": give a size, as 24GiB (units: " + byteUnits + ")");
+    search.memoryBytes = *bytes;
+  }
+  if (flags.has(OPT_time_limit)) {
+    std::optional<double> seconds = parseNumber(flags.text(OPT_time_limit));
+    if (!seconds || *seconds < 0)
+      return usage("--time-limit=" + flags.text(OPT_time_limit) +
+                   ": give seconds");
+    search.timeLimit = *seconds;
+  }
+  search.fixed.data = flags.has(OPT_dp);
+  search.fixed.tensor = flags.has(OPT_tp);
+  search.fixed.pipe = flags.has(OPT_pp);
+  search.fixed.micro = flags.has(OPT_micro_batches);
+  search.fixed.schedule = flags.has(OPT_schedule);
+  search.fixed.sequenceParallel = flags.has(OPT_sequence_parallel);
+  search.fixed.zero = flags.has(OPT_zero);
+  search.fixed.recompute = flags.has(OPT_recompute);
+  return llvm::Error::success();
+}
+
 /// `data,depth,row,col,pipe`.
 llvm::Error readOrder(llvm::StringRef text, Strategy &strategy) {
   llvm::SmallVector<llvm::StringRef> names;
@@ -179,7 +220,9 @@ llvm::Error readOrder(llvm::StringRef text, Strategy &strategy) {
               : addContext(mesh.takeError(), "--order=" + text);
 }
 
-llvm::Error readStrategy(const CommandLine &flags, Strategy &strategy) {
+/// `isWhole`: no search makes up what flags have no use without.
+llvm::Error readStrategy(const CommandLine &flags, bool isWhole,
+                         Strategy &strategy) {
   if (std::string file = flags.text(OPT_strategy); !file.empty()) {
     auto read = Strategy::fromFile(file);
     if (!read)
@@ -207,10 +250,12 @@ llvm::Error readStrategy(const CommandLine &flags, Strategy &strategy) {
   if (llvm::Error error = flags.parse(OPT_shard, pins))
     return error;
   llvm::append_range(strategy.shard, pins);
-  if (llvm::Error error = checkSequence(strategy))
-    return error;
-  if (llvm::Error error = checkSchedule(flags, strategy))
-    return error;
+  if (isWhole) {
+    if (llvm::Error error = checkSequence(strategy))
+      return error;
+    if (llvm::Error error = checkSchedule(flags, strategy))
+      return error;
+  }
   auto mesh = strategy.mesh();
   return mesh ? llvm::Error::success() : mesh.takeError();
 }
@@ -231,7 +276,10 @@ llvm::Error driver::readModelFlags(const CommandLine &flags, bool onlyLooks,
   flags.read(OPT_eval, options.import.evaluationMode);
   flags.read(OPT_dump_tensors, options.import.keptValues);
   flags.read(OPT_strategy, options.strategyFile);
-  if (llvm::Error error = readStrategy(flags, options.strategy))
+  if (llvm::Error error = readSearch(flags, options))
+    return error;
+  if (llvm::Error error =
+          readStrategy(flags, /*isWhole=*/!options.search, options.strategy))
     return error;
   if (flags.has(OPT_machine))
     if (llvm::Error error = flags.parse(OPT_machine, options.machine.emplace()))
@@ -240,7 +288,8 @@ llvm::Error driver::readModelFlags(const CommandLine &flags, bool onlyLooks,
     return error;
   if (llvm::Error error = checkPrecision(options.strategy))
     return error;
-  if (llvm::Error error = checkZero(options.strategy))
+  if (llvm::Error error =
+          checkZero(options.strategy, /*isWhole=*/!options.search))
     return error;
   return readDims(flags, options.import, options.otherInputs);
 }

@@ -222,8 +222,9 @@ static void writeMesh(OStream &json, const Mesh &mesh) {
 
 /// Calls `writeStage` for every stage, inside an object with mesh and programs.
 template <typename Fn>
-static std::string toJSON(ModuleOp module, Fn writeStage,
-                          const cost::Predictions &predictions = {}) {
+static std::string
+toJSON(ModuleOp module, Fn writeStage,
+       const cost::Predictions &predictions = cost::Predictions()) {
   Report report = makeReport(module, predictions);
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -271,3 +271,17 @@ Report plan::makeReport(ModuleOp module, const cost::Predictions &predictions) {
         Reporter(report.mesh, report.machine, predictions).report(program));
   return report;
 }
+
+StepPrediction plan::predictStep(ModuleOp module,
+                                 const cost::Predictions &predictions) {
+  StepPrediction step;
+  for (const ProgramReport &program :
+       makeReport(module, predictions).programs) {
+    // It trains, if there are several.
+    if (ProgramOp(program.op).getSymName() != preparationProgram)
+      step.seconds = std::max(step.seconds, program.seconds);
+    for (const StageReport &stage : program.stages)
+      step.peakBytes = std::max(step.peakBytes, stage.peakBytes());
+  }
+  return step;
+}

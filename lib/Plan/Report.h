@@ -77,7 +77,7 @@ struct Report {
 
 /// Describes a verified plan.
 Report makeReport(mlir::ModuleOp module,
-                  const cost::Predictions &predictions = {});
+                  const cost::Predictions &predictions = cost::Predictions());
 
 /// `{row, col}`.
 std::string axesText(const sharding::SubAxes &axes, const sharding::Mesh &mesh);

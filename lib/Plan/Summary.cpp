@@ -6,6 +6,7 @@
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/ByteText.h"
+#include "ax/Support/TimeText.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -16,14 +17,6 @@
 using namespace mlir;
 using namespace ax;
 using namespace ax::plan;
-
-static std::string timeText(double seconds) {
-  if (seconds >= 1)
-    return llvm::formatv("{0:F2} s", seconds);
-  if (seconds >= 1e-3)
-    return llvm::formatv("{0:F2} ms", seconds * 1e3);
-  return llvm::formatv("{0:F0} us", seconds * 1e6);
-}
 
 static void printMesh(const Report &report, llvm::raw_ostream &os) {
   const sharding::Mesh &mesh = report.mesh;

@@ -106,6 +106,7 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
   SmallVector<double> apart;
   /// Bytes that cross a cut before ops[i].
   SmallVector<int64_t> crossing;
+  sharding::Mesh mesh;
   cost::Machine machine;
   /// The states that each of `ops` uses.
   SmallVector<llvm::SetVector<StringAttr>> used;
@@ -149,7 +150,7 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
            << " pipeline stages: use a smaller --pp";
 
   machine = cost::machineOf(program);
-  sharding::Mesh mesh = getMesh(program);
+  mesh = getMesh(program);
   before.assign(1, 0);
   apart.clear();
   crossing.assign(ops.size() + 2, 0);
@@ -342,7 +343,9 @@ std::optional<SmallVector<size_t>> AssignStages::balancedCuts(int64_t stages) {
            (!stateInEachStage || users[begin] < users[end]);
   };
   auto send = [&](size_t cut) {
-    return cut == 0 || cut == n ? 0.0 : machine.link.seconds(crossing[cut]);
+    if (cut == 0 || cut == n)
+      return 0.0;
+    return cost::transferSeconds(crossing[cut], 0, 1, mesh, machine);
   };
   auto squared = [](double x) { return x * x; };
   struct Choice {

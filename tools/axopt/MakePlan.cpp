@@ -62,7 +62,16 @@ load(const Options &options, driver::Diagnostics &diagnostics,
   };
   how.configure = mlir::applyPassManagerCLOptions;
   how.timing = &timing;
-  return driver::makePlan(options.input, options, diagnostics, warn, how);
+  auto onFound = [&](const search::Result &found) {
+    if (!options.quiet)
+      search::print(found, llvm::errs());
+    const Strategy &best = found.candidates.front().strategy;
+    return options.saveStrategy.empty()
+               ? llvm::Error::success()
+               : writeFileAtomically(options.saveStrategy, best.toYAML());
+  };
+  return driver::makePlan(options.input, options, diagnostics, warn, how,
+                          onFound);
 }
 
 llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {

@@ -23,7 +23,7 @@ static llvm::Error run(const Options &options) {
   context.loadDialect<AxDialect>();
   if (options.inspect != Inspect::No)
     return inspectModel(options, context);
-  if (!options.saveStrategy.empty())
+  if (!options.saveStrategy.empty() && !options.search)
     if (llvm::Error error = writeFileAtomically(options.saveStrategy,
                                                 options.strategy.toYAML()))
       return error;

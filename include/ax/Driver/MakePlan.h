@@ -10,12 +10,17 @@
 
 namespace ax::driver {
 
-/// Imports a model and compiles it; the plan is not yet verified. `how` has the
-/// hooks. A model that was imported has its warnings told, whether it compiles
-/// or not; an error of compiling begins with the model's path.
+/// Told of a search, before the plan is made of its best; an error ends it.
+using OnFound = std::function<llvm::Error(const search::Result &)>;
+
+/// Imports a model, searches for a strategy if that is asked for, and compiles
+/// it; the plan is not yet verified. `how` has the hooks. A model that was
+/// imported has its warnings told, whether it compiles or not; an error of
+/// compiling begins with the model's path.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 makePlan(const std::string &model, const ModelOptions &options,
-         Diagnostics &diagnostics, const Tell &warn, CompileOptions how = {});
+         Diagnostics &diagnostics, const Tell &warn, CompileOptions how = {},
+         const OnFound &onFound = {});
 
 /// Compiles the kernels of a verified plan for `options.targets`, and writes
 /// all that a run needs to `output`. `input` is the model or the plan that it

@@ -10,6 +10,7 @@
 
 #include "ax/Import/Import.h"
 #include "ax/Passes/Strategy.h"
+#include "ax/Search/Search.h"
 #include "ax/Support/FlagTable.h"
 #include "ax/Support/MachineRates.h"
 #include "ax/Support/Target.h"
@@ -25,6 +26,8 @@ struct ModelOptions {
   /// What times and memory are predicted for; nothing: the GPU among `targets`,
   /// or a generic processor.
   std::optional<MachineRates> machine;
+  /// The strategy is what is searched from.
+  std::optional<search::Options> search;
   /// What kernels are compiled for, each once, if the plan is written with
   /// them.
   std::vector<Target> targets;

@@ -56,10 +56,19 @@ std::vector<std::string> pathsOf(PlanOp plan, llvm::StringRef planPath,
 llvm::Expected<std::string> printPlan(mlir::ModuleOp module,
                                       llvm::StringRef path);
 
+/// What a step takes of the program that takes longest, which is the one that
+/// trains; and what the rank allocates that needs most for any program.
+struct StepPrediction {
+  double seconds = 0;
+  int64_t peakBytes = 0;
+};
+StepPrediction predictStep(mlir::ModuleOp module,
+                           const cost::Predictions &predictions);
+
 /// Mesh and groups, stages, state and peak memory per rank, FLOPs, number and
 /// bytes of collectives per axis.
 void summarise(mlir::ModuleOp module, llvm::raw_ostream &os,
-               const cost::Predictions &predictions = {});
+               const cost::Predictions &predictions = cost::Predictions());
 
 /// How each Linear, Conv and attention is split or why not; for each collective
 /// its node, cause and bytes.
@@ -68,8 +77,9 @@ std::string explainJSON(mlir::ModuleOp module);
 
 /// What every rank holds and does, beside the whole: bytes of weights, FLOPs of
 /// contractions, collectives by axis, seconds of stages.
-std::string reportJSON(mlir::ModuleOp module,
-                       const cost::Predictions &predictions = {});
+std::string
+reportJSON(mlir::ModuleOp module,
+           const cost::Predictions &predictions = cost::Predictions());
 
 } // namespace ax::plan
 

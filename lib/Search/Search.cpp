@@ -1,0 +1,183 @@
+//===- Search.cpp - Which strategy is the fastest -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A beam search. It begins with every way to split the ranks by batch, by
+// columns and by stages; then it looks around the best ones, one after another,
+// until it has looked around all of the best few:
+//
+//   --dp=8            12 ms, does not fit    ─▶  --dp=8 --zero=1, --dp=4
+//   --tp=2, ...
+//   --dp=4 --tp=2     14 ms                  ─▶  --dp=4 --tp=2 --zero=1, ...
+//   --tp=8            31 ms
+//
+// What does not fit is in the order of what it needs, so that the search first
+// finds what fits, and then what is fast.
+//
+//===----------------------------------------------------------------------===//
+#include "ax/Search/Search.h"
+
+#include "Moves.h"
+
+#include "ax/Codegen/Codegen.h"
+#include "ax/Plan/Plan.h"
+#include "ax/Support/ByteText.h"
+#include "ax/Support/Error.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <chrono>
+#include <set>
+
+using namespace ax;
+using namespace ax::search;
+
+/// Around how many of the best it looks.
+static constexpr size_t beamWidth = 4;
+/// By how much a plan has to be faster, in the prediction, for each thing more
+/// that its flags say.
+static constexpr double worthOfFlag = 0.01;
+
+static int64_t numFlags(const Strategy &strategy) {
+  return llvm::StringRef(flagsOf(strategy)).count("--");
+}
+
+static bool isBetter(const Candidate &a, const Candidate &b) {
+  auto rank = [](const Candidate &one) {
+    int group = one.fits ? 0 : one.fault.empty() ? 1 : 2;
+    double price = one.fits ? one.seconds : static_cast<double>(one.peakBytes);
+    double simple = static_cast<double>(numFlags(one.strategy));
+    return std::pair(group, price * (1 + worthOfFlag * simple));
+  };
+  return rank(a) < rank(b);
+}
+
+namespace {
+
+class Searcher {
+public:
+  Searcher(mlir::ModuleOp model, const CompileOptions &compileOptions,
+           const Options &options)
+      : model(model), compileOptions(compileOptions), options(options) {
+    result.memoryBytes = options.memoryBytes;
+    if (!result.memoryBytes && compileOptions.machine)
+      result.memoryBytes = compileOptions.machine->memoryBytes;
+  }
+
+  llvm::Expected<Result> run();
+
+private:
+  double getSeconds() const {
+    std::chrono::duration<double> took =
+        std::chrono::steady_clock::now() - begin;
+    return took.count();
+  }
+  bool isOver() {
+    bool isLate = getSeconds() > options.timeLimit;
+    result.isWhole &= !isLate;
+    return isLate;
+  }
+  /// Returns whether there is such a plan.
+  bool tryOnce(const Strategy &strategy);
+  void price(Candidate &candidate);
+  llvm::Error check() const;
+
+  mlir::ModuleOp model;
+  const CompileOptions &compileOptions;
+  const Options &options;
+  Result result;
+  /// By flags: those that were tried, and those that were looked around.
+  std::set<std::string> tried, left;
+  std::chrono::steady_clock::time_point begin =
+      std::chrono::steady_clock::now();
+};
+
+} // namespace
+
+llvm::Expected<Result> Searcher::run() {
+  const Strategy &strategy = compileOptions.strategy;
+  auto beginnings = findBeginnings(strategy, options.fixed, options.devices);
+  for (const std::vector<Strategy> &group : beginnings)
+    for (const Strategy &first : group)
+      if (isOver() || tryOnce(first))
+        break;
+  auto findNext = [&]() -> const Candidate * {
+    llvm::stable_sort(result.candidates, isBetter);
+    for (const Candidate &one :
+         llvm::ArrayRef(result.candidates).take_front(beamWidth))
+      if (one.fault.empty() && left.insert(flagsOf(one.strategy)).second)
+        return &one;
+    return nullptr;
+  };
+  while (const Candidate *next = findNext()) {
+    if (isOver())
+      break;
+    for (const Strategy &other : findNeighbours(next->strategy, options.fixed))
+      if (!isOver())
+        tryOnce(other);
+  }
+  result.seconds = getSeconds();
+  if (llvm::Error error = check())
+    return error;
+  return std::move(result);
+}
+
+llvm::Error Searcher::check() const {
+  std::string ranks = "--devices=" + std::to_string(options.devices);
+  if (result.candidates.empty())
+    return makeError(ExitCode::Usage,
+                     ranks + ": the sizes that are given do not divide it");
+  const Candidate &best = result.candidates.front();
+  if (!best.fault.empty())
+    return makeError(ExitCode::Usage, ranks + ": no layout makes a plan; " +
+                                          flagsOf(best.strategy) + ": " +
+                                          best.fault);
+  if (!best.fits)
+    return makeError(
+        ExitCode::Usage,
+        ranks + ": no layout of " + llvm::Twine(result.candidates.size()) +
+            " fits into " + bytesText(result.memoryBytes) + " a rank; " +
+            flagsOf(best.strategy) + " needs " + bytesText(best.peakBytes) +
+            (result.isWhole ? ": take more devices, or a smaller batch"
+                            : ": take more devices, or a longer --time-limit"));
+  return llvm::Error::success();
+}
+
+bool Searcher::tryOnce(const Strategy &strategy) {
+  if (!tried.insert(flagsOf(strategy)).second)
+    return false;
+  Candidate &candidate = result.candidates.emplace_back();
+  candidate.strategy = strategy;
+  price(candidate);
+  candidate.fits =
+      candidate.fault.empty() &&
+      (!result.memoryBytes || candidate.peakBytes <= result.memoryBytes);
+  return candidate.fault.empty();
+}
+
+void Searcher::price(Candidate &candidate) {
+  // What is said of a plan that nobody gets.
+  mlir::ScopedDiagnosticHandler silent(
+      model.getContext(), [](mlir::Diagnostic &diagnostic) {
+        return mlir::success(diagnostic.getSeverity() !=
+                             mlir::DiagnosticSeverity::Error);
+      });
+  CompileOptions how;
+  how.strategy = candidate.strategy;
+  how.strict = compileOptions.strict;
+  how.evaluationMode = compileOptions.evaluationMode;
+  how.machine = compileOptions.machine;
+  mlir::OwningOpRef<mlir::ModuleOp> plan = model.clone();
+  if (llvm::Error error = compile(*plan, how)) {
+    candidate.fault = describeError(std::move(error)).message;
+    return;
+  }
+  auto prediction = plan::predictStep(*plan, ax::predict(*plan));
+  candidate.seconds = prediction.seconds;
+  candidate.peakBytes = prediction.peakBytes;
+}
+
+llvm::Expected<Result> search::search(mlir::ModuleOp model,
+                                      const CompileOptions &compileOptions,
+                                      const Options &options) {
+  return Searcher(model, compileOptions, options).run();
+}

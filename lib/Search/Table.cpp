@@ -1,0 +1,68 @@
+//===- Table.cpp - What a search has found --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ax/Search/Search.h"
+#include "ax/Support/ByteText.h"
+#include "ax/Support/TimeText.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace ax;
+using namespace ax::search;
+
+std::string search::flagsOf(const Strategy &strategy) {
+  std::string flags;
+  auto add = [&](const char *name, const std::string &value) {
+    flags += (flags.empty() ? "--" : " --") + std::string(name) +
+             (value.empty() ? "" : "=" + value);
+  };
+  auto addSize = [&](const char *name, int64_t size) {
+    if (size > 1)
+      add(name, std::to_string(size));
+  };
+  addSize("dp", strategy.data);
+  const TensorGrid &tensor = strategy.tensor;
+  if (tensor.row > 1 || tensor.depth > 1)
+    add("tp", tensor.toText());
+  else
+    addSize("tp", tensor.col);
+  if (strategy.sequenceParallel)
+    add("sequence-parallel", "");
+  addSize("pp", strategy.pipe);
+  if (strategy.schedule.toText() != ScheduleChoice().toText())
+    add("schedule", strategy.schedule.toText());
+  addSize("micro-batches", strategy.micro);
+  if (strategy.zero)
+    add("zero", std::to_string(strategy.zero));
+  if (strategy.training &&
+      strategy.training->recompute.kind != RecomputeMode::None)
+    add("recompute", strategy.training->recompute.toText());
+  return flags.empty() ? "--dp=1" : flags;
+}
+
+void search::print(const Result &result, llvm::raw_ostream &os) {
+  constexpr size_t mostRows = 8;
+  auto count = [&](auto &&is) { return llvm::count_if(result.candidates, is); };
+  auto impossible =
+      count([](const Candidate &one) { return !one.fault.empty(); });
+  auto tooLarge = count(
+      [](const Candidate &one) { return one.fault.empty() && !one.fits; });
+  os << "search: " << result.candidates.size() << " layouts in "
+     << timeText(result.seconds);
+  if (!result.isWhole)
+    os << ", and more that --time-limit left out";
+  if (impossible)
+    os << "; " << impossible << " cannot be";
+  if (tooLarge)
+    os << "; " << tooLarge << " need more than "
+       << bytesText(result.memoryBytes) << " a rank";
+  os << '\n';
+  os << "        a step  memory a rank  layout\n";
+  for (const Candidate &one :
+       llvm::ArrayRef(result.candidates).take_front(mostRows))
+    if (one.fits)
+      os << llvm::format("  %12s  %13s  %s\n", timeText(one.seconds).c_str(),
+                         bytesText(one.peakBytes).c_str(),
+                         flagsOf(one.strategy).c_str());
+}
