@@ -59,10 +59,10 @@ defm virtual_stages : Value<
   "virtual-stages", "V", "Parts of the model that each stage has", help2_layout,
   [Integer]>;
 defm auto : Switch<
-  "auto", "Search for the layout of --devices that is the fastest and fits; what "
-  "other flags say stays", help2_layout, [Common]>;
+  "auto", "The fastest layout of --devices=N that fits", help2_layout, [Common]>;
 defm devices : Value<
-  "devices", "N", "Ranks that --auto has", help2_layout, [Natural, Common]>;
+  "devices", "N", "Ranks that --auto has; what flags say of the layout stays",
+  help2_layout, [Natural]>;
 defm memory : Value<
   "memory", "SIZE", "What a rank of --auto may need, as 24GiB (what --machine has)",
   help2_layout>;
@@ -194,7 +194,7 @@ defm explain : OptionalValue<
   "text,json", [Common]>;
 defm inspect : OptionalValue<
   "inspect", "text|all|json",
-  "Only tell what is in the model: weights, layers, what patterns name",
+  "Only tell what is in the model, by name",
   help5_looking, "text,all,json", [Common]>;
 defm report : Value<
   "report", "FILE", "JSON of what every rank holds and does", help5_looking>;

@@ -71,8 +71,10 @@ private:
         std::chrono::steady_clock::now() - begin;
     return took.count();
   }
+  /// Not before something was tried.
   bool isOver() {
-    bool isLate = getSeconds() > options.timeLimit;
+    bool isLate =
+        !result.candidates.empty() && getSeconds() >= options.timeLimit;
     result.isWhole &= !isLate;
     return isLate;
   }

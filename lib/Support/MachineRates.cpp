@@ -74,8 +74,8 @@ std::string MachineRates::findFault() const {
       bool mayBeNothing = key.ends_with("latency");
       if (fault.empty() &&
           !(std::isfinite(value) && (mayBeNothing ? value >= 0 : value > 0)))
-        fault =
-            llvm::formatv("has the {0} {1}, which no machine has", key, value);
+        fault = llvm::formatv("has the {0} {1:E}, which no machine has", key,
+                              value);
     } else if constexpr (std::is_same_v<Value, int64_t>) {
       if (fault.empty() && value < 0)
         fault = llvm::formatv("has the {0} {1}", key, value);

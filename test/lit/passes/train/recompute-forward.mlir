@@ -11,7 +11,7 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=layer[}))' 2>&1 | FileCheck %s --check-prefix=GLOB
 
 // SMALL: error: --recompute=budget:100kB: a rank needs {{.*}} MB with everything computed again that can be; use more ranks, --zero or a smaller batch
-// SIZE: --mode option: give a size, as budget:2GiB or budget:500MB (units: B, kB, MB, GB, KiB, MiB, GiB)
+// SIZE: --mode option: give a size, as budget:2GiB or budget:500MB (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)
 // NODE: error: --recompute=layer7.* is neither none, selective, full nor budget:SIZE, and no node is called so
 // GLOB: --mode option: invalid glob pattern
 
