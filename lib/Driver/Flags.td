@@ -63,6 +63,9 @@ defm auto : Switch<
 defm devices : Value<
   "devices", "N", "Ranks that --auto has; what flags say of the layout stays",
   help2_layout, [Natural]>;
+defm dry_run : Value<
+  "dry-run", "K", "Run the best K layouts of --auto here, and take the fastest",
+  help2_layout, [Natural]>;
 defm memory : Value<
   "memory", "SIZE", "What a rank of --auto may need, as 24GiB (what --machine has)",
   help2_layout>;

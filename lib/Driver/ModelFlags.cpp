@@ -171,7 +171,8 @@ llvm::Error checkSchedule(const CommandLine &flags, const Strategy &strategy) {
 /// Reads what a search is to find, and what stays.
 llvm::Error readSearch(const CommandLine &flags, ModelOptions &options) {
   if (!flags.isOn(OPT_auto)) {
-    std::string idle = flags.firstOf({OPT_devices, OPT_memory, OPT_time_limit});
+    std::string idle =
+        flags.firstOf({OPT_devices, OPT_dry_run, OPT_memory, OPT_time_limit});
     return idle.empty() ? llvm::Error::success()
                         : usage(idle + " is for --auto");
   }
@@ -309,9 +310,9 @@ llvm::Error driver::readTarget(const CommandLine &flags,
 
 /// Returns a flag of the tool alone that is given; empty: there is none.
 static std::string firstOfTool(const CommandLine &flags) {
-  return flags.firstOf({OPT_save_strategy, OPT_o, OPT_compile, OPT_verify,
-                        OPT_export_onnx, OPT_weights, OPT_partial, OPT_quiet,
-                        OPT_tied, OPT_leave_out, OPT_help5_looking,
+  return flags.firstOf({OPT_save_strategy, OPT_dry_run, OPT_o, OPT_compile,
+                        OPT_verify, OPT_export_onnx, OPT_weights, OPT_partial,
+                        OPT_quiet, OPT_tied, OPT_leave_out, OPT_help5_looking,
                         OPT_dump_after, OPT_mlir, OPT_help9_about});
 }
 

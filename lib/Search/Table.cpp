@@ -58,11 +58,18 @@ void search::print(const Result &result, llvm::raw_ostream &os) {
     os << "; " << tooLarge << " need more than "
        << bytesText(result.memoryBytes) << " a rank";
   os << '\n';
-  os << "        a step  memory a rank  layout\n";
+  bool isMeasured = result.candidates.front().measuredSeconds.has_value();
+  os << "        a step  " << (isMeasured ? "    measured  " : "")
+     << "memory a rank  layout\n";
   for (const Candidate &one :
        llvm::ArrayRef(result.candidates).take_front(mostRows))
-    if (one.fits)
-      os << llvm::format("  %12s  %13s  %s\n", timeText(one.seconds).c_str(),
-                         bytesText(one.peakBytes).c_str(),
+    if (one.fits) {
+      os << llvm::format("  %12s", timeText(one.seconds).c_str());
+      if (isMeasured)
+        os << llvm::format(
+            "  %12s",
+            one.measuredSeconds ? timeText(*one.measuredSeconds).c_str() : "");
+      os << llvm::format("  %13s  %s\n", bytesText(one.peakBytes).c_str(),
                          flagsOf(one.strategy).c_str());
+    }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Driver/MakePlan.h"
 #include "Actions.h"
+#include "DryRun.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Runtime/CompiledPlan.h"
@@ -62,7 +63,10 @@ load(const Options &options, driver::Diagnostics &diagnostics,
   };
   how.configure = mlir::applyPassManagerCLOptions;
   how.timing = &timing;
-  auto onFound = [&](const search::Result &found) {
+  auto onFound = [&](search::Result &found) -> llvm::Error {
+    if (options.numDryRuns)
+      if (llvm::Error error = measureBest(found, options.numDryRuns, options))
+        return error;
     if (!options.quiet)
       search::print(found, llvm::errs());
     const Strategy &best = found.candidates.front().strategy;

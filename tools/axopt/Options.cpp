@@ -154,6 +154,7 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_weights, options.weights);
   flags.read(OPT_partial, options.isPartial);
   flags.read(OPT_save_strategy, options.saveStrategy);
+  flags.read(OPT_dry_run, options.numDryRuns);
   flags.read(OPT_verify, options.verifyOnly);
   flags.read(OPT_quiet, options.quiet);
   flags.read(OPT_report, options.report);

@@ -19,6 +19,8 @@ struct Options : driver::ModelOptions {
   bool isCompiledPlan = false;
   std::string output = "-";
   std::string saveStrategy;
+  /// How many of the layouts that a search has found are run.
+  int64_t numDryRuns = 0;
   bool verifyOnly = false;
   bool quiet = false;
   Explain explain = Explain::No;

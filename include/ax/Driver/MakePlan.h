@@ -10,8 +10,9 @@
 
 namespace ax::driver {
 
-/// Told of a search, before the plan is made of its best; an error ends it.
-using OnFound = std::function<llvm::Error(const search::Result &)>;
+/// Told of a search, before the plan is made of its first candidate, which it
+/// may put there; an error ends it.
+using OnFound = std::function<llvm::Error(search::Result &)>;
 
 /// Imports a model, searches for a strategy if that is asked for, and compiles
 /// it; the plan is not yet verified. `how` has the hooks. A model that was

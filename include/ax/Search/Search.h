@@ -35,8 +35,10 @@ struct Candidate {
   Strategy strategy;
   /// Why there is no such plan; empty: there is one.
   std::string fault;
-  /// Of a step: of training, of all slices of a batch.
+  /// Of a step: of training, of all slices of a batch. As predicted, and as
+  /// somebody has measured it.
   double seconds = 0;
+  std::optional<double> measuredSeconds = std::nullopt;
   /// Of the rank that needs most.
   int64_t peakBytes = 0;
   /// A rank has so much memory.
