@@ -13,7 +13,6 @@
 using namespace ax;
 using namespace ax::inspect;
 using llvm::StringRef;
-using plan::countText;
 
 namespace {
 

@@ -4,20 +4,9 @@
 
 #include "ax/Cost/OpCost.h"
 
-#include "llvm/Support/FormatVariadic.h"
-
 using namespace mlir;
 using namespace ax;
 using namespace ax::plan;
-
-std::string plan::countText(double n, const char *unit) {
-  const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
-  size_t p = 0;
-  for (; n >= 1000 && p + 1 < std::size(prefixes); ++p)
-    n /= 1000;
-  return llvm::formatv(p == 0 ? "{0:F0} {1}{2}" : "{0:F2} {1}{2}", n,
-                       prefixes[p], unit);
-}
 
 static NamedSplit splitOf(const NamedDims &named, const sharding::Mesh &mesh) {
   const sharding::Layout &layout = getLayout(tensorType(named.value), mesh);

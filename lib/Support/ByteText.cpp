@@ -1,4 +1,4 @@
-//===- ByteText.cpp - Numbers of bytes for people -------------------------===//
+//===- ByteText.cpp - Large numbers for people ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Support/ByteText.h"
 
@@ -15,6 +15,15 @@ std::string ax::bytesText(int64_t bytes) {
     value /= 1024;
   return llvm::formatv(unit == 0 ? "{0:F0} {1}" : "{0:F1} {1}", value,
                        units[unit]);
+}
+
+std::string ax::countText(double n, const char *unit) {
+  const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
+  size_t p = 0;
+  for (; n >= 1000 && p + 1 < std::size(prefixes); ++p)
+    n /= 1000;
+  return llvm::formatv(p == 0 ? "{0:F0} {1}{2}" : "{0:F2} {1}{2}", n,
+                       prefixes[p], unit);
 }
 
 std::optional<int64_t> ax::parseBytes(llvm::StringRef text) {

@@ -1,9 +1,11 @@
-//===- Processors.cpp - How much computes at the same time ----------------===//
+//===- Processors.cpp - What computes, and how much at once ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Support/Processors.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Threading.h"
+#include "llvm/TargetParser/Host.h"
 
 #include <algorithm>
 #include <cmath>
@@ -60,6 +62,20 @@ std::optional<int32_t> askedThreads() {
       count < 1)
     return std::nullopt;
   return count;
+}
+
+std::string parseProcessorModel(llvm::StringRef text) {
+  for (llvm::StringRef line : llvm::split(text, '\n'))
+    if (auto [key, value] = line.split(':'); key.trim() == "model name")
+      return value.trim().str();
+  return "";
+}
+
+std::string findProcessorModel() {
+  std::string model;
+  if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/cpuinfo"))
+    model = parseProcessorModel((*file)->getBuffer());
+  return model.empty() ? llvm::sys::getHostCPUName().str() : model;
 }
 
 } // namespace ax

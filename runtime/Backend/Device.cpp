@@ -27,6 +27,7 @@ llvm::Expected<std::unique_ptr<StreamGraph>> Stream::endCapture() {
 }
 llvm::Error Stream::recordAtLaunch(Event &) { return captureError(); }
 
+llvm::Expected<std::string> Device::findModel() const { return getName(); }
 bool Device::canReach(const Device &) const { return false; }
 bool Device::canCapture() const { return false; }
 void Device::setSpareMemory(int64_t) {}

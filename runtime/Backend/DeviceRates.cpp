@@ -41,8 +41,10 @@ namespace {
 constexpr int64_t firstProduct = 128, largestProduct = 8192;
 constexpr int64_t firstCopy = 16 << 20, largestCopy = 1 << 30;
 constexpr std::chrono::milliseconds longEnough(10);
-/// Executions of which the fastest counts.
-constexpr int numExecutions = 3;
+/// What is next to nothing, and how often it is done between two readings of
+/// the clock.
+constexpr int64_t smallProduct = 8;
+constexpr int numSmallProducts = 1000;
 
 /// A product of square matrices. Eight bits are multiplied as GPUs have them:
 /// what is summed over lies innermost in both.
@@ -57,13 +59,23 @@ MatmulDesc squareProduct(DType type, int64_t size) {
   return desc;
 }
 
+/// A product that is ready to be executed.
+struct Product {
+  std::vector<std::unique_ptr<DeviceMemory>> memory;
+  std::vector<DeviceAddress> arguments;
+  std::unique_ptr<LibraryOp> op;
+  std::unique_ptr<DeviceMemory> workspace;
+};
+
 class RateMeter {
 public:
-  explicit RateMeter(Device &device) : device(device) {}
+  RateMeter(Device &device, const RateTeam &team)
+      : device(device), team(team) {}
   llvm::Error begin();
   /// Operations per second, of products of this type; 0 where there are none.
   llvm::Expected<double> measureProducts(DType type);
   llvm::Expected<double> measureCopies();
+  llvm::Expected<std::optional<double>> measureSmallProducts();
 
 private:
   using Memory = std::unique_ptr<DeviceMemory>;
@@ -74,12 +86,16 @@ private:
   allocate(llvm::ArrayRef<int64_t> sizes) const;
   llvm::Error fill(const DeviceMemory &memory, DType type);
   /// Nothing where there is no memory, or nobody who does it.
-  llvm::Expected<std::optional<Seconds>> timeProduct(const MatmulDesc &desc);
+  llvm::Expected<std::optional<Product>> prepare(const MatmulDesc &desc);
+  llvm::Expected<std::optional<Seconds>> timeProduct(const MatmulDesc &desc,
+                                                     int numCalls = 1);
   llvm::Expected<std::optional<Seconds>> timeCopy(int64_t bytes);
+  /// Nothing where a rank is not ready.
   llvm::Expected<std::optional<Seconds>>
-  time(llvm::function_ref<llvm::Error()> execute);
+  time(bool isReady, llvm::function_ref<llvm::Error()> execute);
 
   Device &device;
+  const RateTeam &team;
   std::unique_ptr<Stream> stream;
   std::unique_ptr<Event> earlier, later;
 };
@@ -109,7 +125,7 @@ RateMeter::allocate(llvm::ArrayRef<int64_t> sizes) const {
   for (int64_t bytes : sizes)
     total += bytes;
   std::vector<Memory> all;
-  if (total > has->free / 2)
+  if (total > has->free / 2 / team.numSharers)
     return all;
   for (int64_t bytes : sizes) {
     auto memory = device.allocate(bytes);
@@ -146,10 +162,17 @@ llvm::Error RateMeter::fill(const DeviceMemory &memory, DType type) {
 }
 
 llvm::Expected<std::optional<RateMeter::Seconds>>
-RateMeter::time(llvm::function_ref<llvm::Error()> execute) {
+RateMeter::time(bool isReady, llvm::function_ref<llvm::Error()> execute) {
+  auto lacking = team.findLargest(isReady ? 0 : 1);
+  if (!lacking)
+    return lacking.takeError();
+  if (*lacking > 0)
+    return std::nullopt;
   auto best = Seconds::max();
   // The first one warms up.
-  for (int i = 0; i <= numExecutions; ++i) {
+  for (int i = 0; i <= team.numExecutions; ++i) {
+    if (llvm::Error error = team.findLargest(0).takeError())
+      return error;
     llvm::Error error = stream->record(*earlier);
     if (!error)
       error = execute();
@@ -164,25 +187,29 @@ RateMeter::time(llvm::function_ref<llvm::Error()> execute) {
     if (i > 0)
       best = std::min<Seconds>(best, *took);
   }
-  return best;
+  auto slowest = team.findLargest(best.count());
+  if (!slowest)
+    return slowest.takeError();
+  return Seconds(*slowest);
 }
 
-llvm::Expected<std::optional<RateMeter::Seconds>>
-RateMeter::timeProduct(const MatmulDesc &desc) {
+llvm::Expected<std::optional<Product>>
+RateMeter::prepare(const MatmulDesc &desc) {
   auto memory =
       allocate({desc.a.spanBytes(), desc.b.spanBytes(), desc.c.spanBytes()});
   if (!memory)
     return memory.takeError();
   if (memory->empty())
     return std::nullopt;
+  Product product;
+  product.memory = std::move(*memory);
   for (size_t i : {0, 1})
-    if (llvm::Error error = fill(*(*memory)[i], desc.a.dtype))
+    if (llvm::Error error = fill(*product.memory[i], desc.a.dtype))
       return error;
-  std::vector<DeviceAddress> arguments;
-  for (const Memory &each : *memory)
-    arguments.push_back(each->getAddress());
+  for (const Memory &each : product.memory)
+    product.arguments.push_back(each->getAddress());
   ConstantOperand weights;
-  weights.data = arguments[1];
+  weights.data = product.arguments[1];
   auto op = device.prepare(desc, weights);
   if (!op) {
     ErrorDescription error = describeError(op.takeError());
@@ -190,14 +217,27 @@ RateMeter::timeProduct(const MatmulDesc &desc) {
       return std::nullopt;
     return makeError(error.code, error.message);
   }
-  auto workspace = allocate({(*op)->getWorkspaceBytes()});
+  product.op = std::move(*op);
+  auto workspace = allocate({product.op->getWorkspaceBytes()});
   if (!workspace)
     return workspace.takeError();
   if (workspace->empty())
     return std::nullopt;
-  return time([&] {
-    return stream->execute(**op, arguments.data(),
-                           workspace->front()->getAddress());
+  product.workspace = std::move(workspace->front());
+  return product;
+}
+
+llvm::Expected<std::optional<RateMeter::Seconds>>
+RateMeter::timeProduct(const MatmulDesc &desc, int numCalls) {
+  auto product = prepare(desc);
+  if (!product)
+    return product.takeError();
+  return time(product->has_value(), [&] {
+    llvm::Error error = llvm::Error::success();
+    for (int i = 0; i < numCalls && !error; ++i)
+      error = stream->execute(*(*product)->op, (*product)->arguments.data(),
+                              (*product)->workspace->getAddress());
+    return error;
   });
 }
 
@@ -224,14 +264,14 @@ RateMeter::timeCopy(int64_t bytes) {
   auto memory = allocate({bytes, bytes});
   if (!memory)
     return memory.takeError();
-  if (memory->empty())
-    return std::nullopt;
-  if (llvm::Error error = fill(*memory->front(), DType::F32))
-    return error;
+  bool isReady = !memory->empty();
+  if (isReady)
+    if (llvm::Error error = fill(*memory->front(), DType::F32))
+      return error;
   StridedBox box(bytes);
   box.finish();
   CopyCommand copy = copyOf(box);
-  return time([&] {
+  return time(isReady, [&] {
     return stream->copyStrided(copy, memory->front()->getAddress(),
                                memory->back()->getAddress());
   });
@@ -254,9 +294,20 @@ llvm::Expected<double> RateMeter::measureCopies() {
   return rate;
 }
 
+llvm::Expected<std::optional<double>> RateMeter::measureSmallProducts() {
+  auto took =
+      timeProduct(squareProduct(DType::F32, smallProduct), numSmallProducts);
+  if (!took)
+    return took.takeError();
+  if (!*took)
+    return std::nullopt;
+  return (*took)->count() / numSmallProducts;
+}
+
 llvm::Expected<DeviceRates> measureRates(Device &device,
-                                         llvm::ArrayRef<DType> types) {
-  RateMeter meter(device);
+                                         llvm::ArrayRef<DType> types,
+                                         const RateTeam &team) {
+  RateMeter meter(device, team);
   if (llvm::Error error = meter.begin())
     return error;
   DeviceRates rates;
@@ -272,6 +323,14 @@ llvm::Expected<DeviceRates> measureRates(Device &device,
     return rate.takeError();
   rates.bytesPerSecond = *rate;
   return rates;
+}
+
+llvm::Expected<std::optional<double>>
+measureCommandLatency(Device &device, const RateTeam &team) {
+  RateMeter meter(device, team);
+  if (llvm::Error error = meter.begin())
+    return error;
+  return meter.measureSmallProducts();
 }
 
 } // namespace ax::rt

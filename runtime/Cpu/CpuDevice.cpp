@@ -12,6 +12,7 @@
 #include "ax/Runtime/Program.h"
 #include "ax/Runtime/StridedCopy.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Processors.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -196,6 +197,9 @@ public:
       : packed(std::move(packed)), options(options) {}
 
   const char *getName() const override { return "cpu"; }
+  llvm::Expected<std::string> findModel() const override {
+    return findProcessorModel();
+  }
   void attachThread() override {
     setNumThreads(options.threadsPerRank);
     if (options.flushDenormals)

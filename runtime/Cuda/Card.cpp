@@ -66,8 +66,8 @@ llvm::Expected<GpuTarget> Card::findTarget(int32_t number) {
   return target;
 }
 
-static llvm::Expected<std::string> findName(const Driver &driver,
-                                            CUdevice device) {
+static llvm::Expected<std::string> modelOf(const Driver &driver,
+                                           CUdevice device) {
   std::array<char, 128> name{};
   if (llvm::Error error = driver.call(&Driver::cuDeviceGetName, name.data(),
                                       static_cast<int>(name.size()), device))
@@ -87,7 +87,7 @@ llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
   if (std::optional<GpuTarget> target =
           GpuTarget::newestFor(static_cast<unsigned>(10 * major + minor)))
     return *target;
-  llvm::Expected<std::string> name = findName(driver, device);
+  llvm::Expected<std::string> name = modelOf(driver, device);
   if (!name)
     return name.takeError();
   return makeErrorf(ExitCode::Usage,
@@ -129,8 +129,12 @@ llvm::Expected<CardIdentity> Card::getUuid() const {
   return identity;
 }
 
+llvm::Expected<std::string> Card::findModel() const {
+  return modelOf(*driver, device);
+}
+
 llvm::Expected<std::string> Card::describe() const {
-  llvm::Expected<std::string> name = findName(*driver, device);
+  llvm::Expected<std::string> name = findModel();
   if (!name)
     return name.takeError();
   int version = 0;

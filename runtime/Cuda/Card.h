@@ -32,7 +32,8 @@ public:
   }
   llvm::Expected<MemorySize> getMemorySize() const;
   llvm::Expected<CardIdentity> getUuid() const;
-  /// Its name, and the driver's version.
+  llvm::Expected<std::string> findModel() const;
+  /// Its model, and the driver's version.
   llvm::Expected<std::string> describe() const;
 
   /// Makes the card's context that of the calling thread.

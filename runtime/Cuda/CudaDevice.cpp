@@ -40,6 +40,9 @@ public:
   int32_t getMemorySpace() const override { return card->getNumber(); }
   const Card &getHandle() const { return *card; }
   int32_t getCard() const override { return card->getNumber(); }
+  llvm::Expected<std::string> findModel() const override {
+    return card->findModel();
+  }
   bool canCapture() const override { return true; }
   bool canReach(const Device &other) const override {
     const auto *cuda = dynamic_cast<const CudaDevice *>(&other);

@@ -7,6 +7,8 @@ def help1_measuring : Section<
   "Measuring", "mpirun -np 2 ax-collectives --peer --min-bytes=4096">;
 def help2_ranks : Section<
   "Ranks", "ax-collectives --ranks=8 --device=cuda --comm=nccl">;
+def help3_machine : Section<
+  "The machine", "ax-collectives --ranks=2 --calibrate=machine.yaml">;
 
 defm device : Value<
   "device", "NAME", "Whose memory is exchanged: cpu, or cuda", help2_ranks,
@@ -34,3 +36,7 @@ defm rounds : Value<
 defm peer : Switch<
   "peer", "Beside it MPI's own calls; of threads direct reads, which wait for "
   "nobody", help1_measuring, [Common]>;
+defm calibrate : Value<
+  "calibrate", "FILE.yaml",
+  "Measure in place of all that what each rank has of this machine while all "
+  "work, and write it for axopt --machine", help3_machine, [Common]>;

@@ -36,6 +36,10 @@ llvm::Error checkUses(const CommandLine &flags,
     return idle("--devices", "--device=cuda");
   if (!isOnHost && flags.isOn(OPT_peer))
     return idle("--peer", "--device=cpu");
+  std::string ofTable =
+      flags.firstOf({OPT_min_bytes, OPT_max_bytes, OPT_rounds, OPT_peer});
+  if (flags.has(OPT_calibrate) && !ofTable.empty())
+    return idle(ofTable, "a table of collectives, without --calibrate");
   const std::string &comm = backends.communicator;
   if (isProcess && comm == "local")
     return usage("--comm=local is for ranks that are threads, and a launcher "
@@ -101,6 +105,9 @@ ax::parseCollectivesOptions(int argc, char **argv, bool isProcess) {
   options.measure.maxBytes = static_cast<int64_t>(maxBytes);
   options.measure.rounds = static_cast<int32_t>(std::min(rounds, mostRounds));
   options.withPeer = flags->isOn(OPT_peer);
+  flags->read(OPT_calibrate, options.calibration.file);
+  if (flags->has(OPT_calibrate) && options.calibration.file.empty())
+    return usage("--calibrate: expected the name of a file");
   return options;
 }
 

@@ -3,6 +3,7 @@
 #ifndef AX_TOOLS_AXCOLLECTIVES_OPTIONS_H
 #define AX_TOOLS_AXCOLLECTIVES_OPTIONS_H
 
+#include "Calibrate.h"
 #include "Measure.h"
 
 #include "ax/Runtime/Backends.h"
@@ -11,6 +12,7 @@ namespace ax {
 
 struct CollectivesOptions {
   MeasureOptions measure;
+  CalibrateOptions calibration;
   /// What ranks work with, but for the place of this process.
   rt::BackendOptions backends;
   /// That are threads, where no launcher has started the process.

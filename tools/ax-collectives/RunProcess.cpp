@@ -75,14 +75,17 @@ llvm::Error ax::runProcess(CollectivesOptions options) {
   options.backends.ranks = {place.process};
   options.backends.processesOnHost = place.numOnHost;
   options.backends.indexOnHost = place.indexOnHost;
+  options.calibration.ranksOnHost = place.numOnHost;
+  options.calibration.indexOnHost = place.indexOnHost;
+  if (llvm::Error error =
+          prepareCalibration(options, place.numProcesses, place.process == 0))
+    return error;
   {
     auto ranks = rt::allBackends().create(place.numProcesses, options.backends);
     if (!ranks)
       return ranks.takeError();
-    ranks->devices.front()->attachThread();
-    rt::Communicator &comm = *ranks->communicators.front();
-    if (llvm::Error error =
-            measureAll(comm, *ranks->devices.front(), options.measure))
+    if (llvm::Error error = runRank(*ranks->communicators.front(),
+                                    *ranks->devices.front(), options))
       return error;
   }
   return (*process)->finalize();

@@ -16,6 +16,10 @@ using namespace ax;
 llvm::Error ax::runThreads(CollectivesOptions options) {
   if (llvm::Error error = checkCards(options, options.numRanks))
     return error;
+  if (llvm::Error error =
+          prepareCalibration(options, options.numRanks, /*isFirst=*/true))
+    return error;
+  options.calibration.ranksOnHost = options.numRanks;
   auto ranks = rt::allBackends().create(options.numRanks, options.backends);
   if (!ranks)
     return ranks.takeError();
@@ -28,13 +32,12 @@ llvm::Error ax::runThreads(CollectivesOptions options) {
   std::mutex mutex;
   llvm::Error failure = llvm::Error::success();
   for (size_t rank = 0; rank < ranks->communicators.size(); ++rank)
-    threads.emplace_back([&, rank, own = options.measure]() mutable {
-      rt::Device &device = *ranks->devices[rank];
+    threads.emplace_back([&, rank, own = options]() mutable {
       rt::Communicator &comm = *ranks->communicators[rank];
-      device.attachThread();
-      if (options.withPeer)
-        own.peer = peers[rank].get();
-      if (llvm::Error error = measureAll(comm, device, own)) {
+      own.calibration.indexOnHost = comm.getRank();
+      if (own.withPeer)
+        own.measure.peer = peers[rank].get();
+      if (llvm::Error error = runRank(comm, *ranks->devices[rank], own)) {
         {
           std::lock_guard<std::mutex> lock(mutex);
           failure = llvm::joinErrors(std::move(failure), std::move(error));

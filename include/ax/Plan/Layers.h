@@ -33,9 +33,6 @@ struct Layer {
 /// Shard phase nothing is split.
 std::optional<Layer> findLayer(mlir::Operation *op, const sharding::Mesh &mesh);
 
-/// `1.5 GFLOP`.
-std::string countText(double n, const char *unit);
-
 } // namespace ax::plan
 
 #endif // AX_PLAN_LAYERS_H

@@ -262,6 +262,9 @@ public:
   virtual const char *getName() const = 0;
   /// Returns its number among the machine's devices of that name.
   virtual int32_t getCard() const { return 0; }
+  /// Returns what people call it, as `NVIDIA H100 80GB HBM3`; its name where
+  /// nothing better is known.
+  virtual llvm::Expected<std::string> findModel() const;
   /// Is to be called once, on the thread that will use the device.
   virtual void attachThread() = 0;
   /// Returns how many threads of this process compute for it at the same time,

@@ -7,12 +7,14 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 
 namespace ax::rt {
 
-/// What one rank gets of a device that does nothing else, measured.
+/// What one rank gets of its device, measured: of one that does nothing else,
+/// or while the other ranks do the same (RateTeam).
 struct DeviceRates {
   /// Floating-point operations per second in a large square product, by the
   /// type of its factors. Types that the device does not multiply are missing.
@@ -33,12 +35,34 @@ struct DeviceRates {
 /// none. One of the types of eight bits stands for both.
 std::optional<DType> rateType(const LibraryDesc &desc);
 
+/// Ranks that measure at the same time, each its own device, and begin each
+/// execution together. The slowest one's times count for all: it is the one
+/// that others wait for. A rank alone is one, too.
+struct RateTeam {
+  /// How many of them have one memory in common, this one among them.
+  int32_t numSharers = 1;
+  /// Executions of which the fastest counts: the more, the less is disturbed
+  /// by what else the machine does.
+  int32_t numExecutions = 3;
+  /// Returns, when all have called it, the largest number that one of them
+  /// gave. All make the same calls, in the same order.
+  std::function<llvm::Expected<double>(double)> findLargest =
+      [](double own) -> llvm::Expected<double> { return own; };
+};
+
 /// Measures products of these types and copies, each larger than the one before
-/// until it takes long enough to be timed, by at most half of the memory that
-/// is free: some tenths of a second, on the thread that uses the device. Errors
-/// of the device.
+/// until it takes long enough to be timed, by at most the rank's share of half
+/// of the memory that is free: some tenths of a second, on the thread that uses
+/// the device. Errors of the device, and of the team.
 llvm::Expected<DeviceRates> measureRates(Device &device,
-                                         llvm::ArrayRef<DType> types);
+                                         llvm::ArrayRef<DType> types,
+                                         const RateTeam &team = {});
+
+/// Measures the seconds from one small product to the next, of many that a
+/// stream is given one behind another: what each command takes at least,
+/// whatever it computes. Nothing where there is no memory for it.
+llvm::Expected<std::optional<double>>
+measureCommandLatency(Device &device, const RateTeam &team = {});
 
 } // namespace ax::rt
 

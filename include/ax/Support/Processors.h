@@ -1,4 +1,4 @@
-//===- Processors.h - How much computes at the same time --------*- C++ -*-===//
+//===- Processors.h - What computes, and how much at once -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_PROCESSORS_H
 #define AX_SUPPORT_PROCESSORS_H
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace ax {
 
@@ -23,6 +24,14 @@ std::optional<int32_t> askedThreads();
 /// `250000 100000` is 2.5, `max 100000` as much as there is. Nothing of that,
 /// and of what is no such text.
 std::optional<double> parseQuota(llvm::StringRef text);
+
+/// Returns what people call the processor: its model as /proc/cpuinfo has it,
+/// and as LLVM does (`neoverse-v2`) where that has none.
+std::string findProcessorModel();
+
+/// Returns the model of the first processor of a /proc/cpuinfo; empty where
+/// that has none.
+std::string parseProcessorModel(llvm::StringRef text);
 
 } // namespace ax
 

@@ -1,4 +1,4 @@
-//===- ProcessorsTest.cpp - How much computes at the same time ------------===//
+//===- ProcessorsTest.cpp - What computes, and how much at once -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/Processors.h"
@@ -19,6 +19,16 @@ TEST(ProcessorsTest, QuotaOfAGroup) {
   for (const char *text : {"max 100000\n", "", "100000", "x 100000", "1 x",
                            "100000 0", "-1 100000", "1 2 3"})
     EXPECT_EQ(parseQuota(text), std::nullopt) << text;
+}
+
+TEST(ProcessorsTest, ModelAsPeopleCallIt) {
+  EXPECT_EQ(parseProcessorModel("processor\t: 0\nmodel\t\t: 17\n"
+                                "model name\t: AMD EPYC 9654\n"
+                                "model name\t: another\n"),
+            "AMD EPYC 9654");
+  EXPECT_EQ(parseProcessorModel("processor\t: 0\nCPU part\t: 0xd4f\n"), "");
+  EXPECT_EQ(parseProcessorModel(""), "");
+  EXPECT_NE(findProcessorModel(), "");
 }
 
 /// Of a thread, which the others do not share.
