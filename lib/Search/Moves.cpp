@@ -25,8 +25,8 @@ constexpr AxisOfRanks axes[] = {
 /// Collects strategies that make sense.
 class Neighbours {
 public:
-  Neighbours(const Strategy &strategy, const Fixed &fixed)
-      : strategy(strategy), fixed(fixed) {}
+  Neighbours(const Strategy &strategy, const Space &space)
+      : strategy(strategy), space(space), fixed(space.fixed) {}
 
   std::vector<Strategy> find() {
     moveFactors();
@@ -42,7 +42,7 @@ private:
   void add(Fn &&change) {
     Strategy other = strategy;
     change(other);
-    if (adapt(other, fixed))
+    if (adapt(other, space))
       found.push_back(std::move(other));
   }
 
@@ -102,7 +102,8 @@ private:
 public:
   /// Takes back what has no use at the sizes that there are now; false where
   /// that is fixed, or sizes make no sense.
-  static bool adapt(Strategy &s, const Fixed &fixed) {
+  static bool adapt(Strategy &s, const Space &space) {
+    const Fixed &fixed = space.fixed;
     // The same as columns alone.
     if (!fixed.tensor && s.tensor.row > 1 && s.tensor.col == 1)
       return false;
@@ -128,6 +129,9 @@ public:
         return true;
       s.micro = 1;
     }
+    // Slices that do not divide the batch would each do all of it.
+    if (space.batch && space.batch % s.micro && !fixed.micro)
+      return false;
     llvm::Error error = s.checkSchedule();
     bool isPossible = !error;
     llvm::consumeError(std::move(error));
@@ -136,6 +140,7 @@ public:
 
 private:
   const Strategy &strategy;
+  const Space &space;
   const Fixed &fixed;
   std::vector<Strategy> found;
 };
@@ -143,13 +148,14 @@ private:
 } // namespace
 
 std::vector<Strategy> search::findNeighbours(const Strategy &strategy,
-                                             const Fixed &fixed) {
-  return Neighbours(strategy, fixed).find();
+                                             const Space &space) {
+  return Neighbours(strategy, space).find();
 }
 
 std::vector<std::vector<Strategy>>
-search::findBeginnings(const Strategy &strategy, const Fixed &fixed,
-                       int64_t devices) {
+search::findBeginnings(const Strategy &strategy, const Space &space) {
+  const Fixed &fixed = space.fixed;
+  int64_t devices = space.devices;
   int64_t ofTensor = strategy.tensor.row * strategy.tensor.depth;
   std::vector<std::vector<Strategy>> groups;
   for (int64_t pipe = 1; pipe <= devices; ++pipe) {
@@ -172,7 +178,7 @@ search::findBeginnings(const Strategy &strategy, const Fixed &fixed,
           begin.tensor = TensorGrid{1, tensor, 1};
         if (!fixed.micro)
           begin.micro = pipe == 1 ? 1 : slices;
-        if (Neighbours::adapt(begin, fixed))
+        if (Neighbours::adapt(begin, space))
           group.push_back(std::move(begin));
         if (pipe == 1 || fixed.micro)
           break;

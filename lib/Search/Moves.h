@@ -7,18 +7,26 @@
 
 namespace ax::search {
 
+/// What there is to choose from.
+struct Space {
+  int64_t devices = 1;
+  Fixed fixed;
+  /// Samples of a batch, of which each slice has as many; 0: nobody knows.
+  int64_t batch = 0;
+};
+
 /// Returns the strategies of as many ranks that differ from `strategy` in one
 /// thing that is not fixed: a prime factor of an axis that another one gets,
 /// twice or half as many slices, the next kind of ZeRO, ...
 std::vector<Strategy> findNeighbours(const Strategy &strategy,
-                                     const Fixed &fixed);
+                                     const Space &space);
 
-/// Returns where to begin: of all ways to split `devices` into data, tensor
+/// Returns where to begin: of all ways to split the ranks into data, tensor
 /// (columns) and pipeline parallel ranks one group each, whose members differ
 /// in how many slices a pipeline has, the most first. Empty where fixed sizes
 /// do not divide the ranks.
-std::vector<std::vector<Strategy>>
-findBeginnings(const Strategy &strategy, const Fixed &fixed, int64_t devices);
+std::vector<std::vector<Strategy>> findBeginnings(const Strategy &strategy,
+                                                  const Space &space);
 
 } // namespace ax::search
 

@@ -19,6 +19,7 @@
 #include "Moves.h"
 
 #include "ax/Codegen/Codegen.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/ByteText.h"
 #include "ax/Support/Error.h"
@@ -26,6 +27,7 @@
 #include "mlir/IR/Diagnostics.h"
 
 #include <chrono>
+#include <numeric>
 #include <set>
 
 using namespace ax;
@@ -49,6 +51,26 @@ static bool isBetter(const Candidate &a, const Candidate &b) {
     return std::pair(group, price * (1 + worthOfFlag * simple));
   };
   return rank(a) < rank(b);
+}
+
+/// Returns how many samples the model's inputs have, or what these numbers have
+/// in common; 0 where it has no inputs.
+static int64_t findBatch(mlir::ModuleOp model) {
+  int64_t batch = 0;
+  for (auto plan : model.getOps<PlanOp>()) {
+    auto unbatched = plan->getAttrOfType<mlir::ArrayAttr>(kUnbatched);
+    auto program = *plan.getBody().getOps<ProgramOp>().begin();
+    for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
+      auto name =
+          mlir::StringAttr::get(model.getContext(), program.getArgName(i));
+      auto tensor = mlir::cast<mlir::RankedTensorType>(type);
+      bool isBatched =
+          !unbatched || !llvm::is_contained(unbatched.getValue(), name);
+      if (isBatched && tensor.getRank() > 0)
+        batch = std::gcd(batch, tensor.getDimSize(0));
+    }
+  }
+  return batch;
 }
 
 namespace {
@@ -97,7 +119,8 @@ private:
 
 llvm::Expected<Result> Searcher::run() {
   const Strategy &strategy = compileOptions.strategy;
-  auto beginnings = findBeginnings(strategy, options.fixed, options.devices);
+  Space space{options.devices, options.fixed, findBatch(model)};
+  auto beginnings = findBeginnings(strategy, space);
   for (const std::vector<Strategy> &group : beginnings)
     for (const Strategy &first : group)
       if (isOver() || tryOnce(first))
@@ -113,7 +136,7 @@ llvm::Expected<Result> Searcher::run() {
   while (const Candidate *next = findNext()) {
     if (isOver())
       break;
-    for (const Strategy &other : findNeighbours(next->strategy, options.fixed))
+    for (const Strategy &other : findNeighbours(next->strategy, space))
       if (!isOver())
         tryOnce(other);
   }
