@@ -9,5 +9,6 @@ std::string ax::timeText(double seconds) {
     return llvm::formatv("{0:F2} s", seconds);
   if (seconds >= 1e-3)
     return llvm::formatv("{0:F2} ms", seconds * 1e3);
-  return llvm::formatv("{0:F0} us", seconds * 1e6);
+  return llvm::formatv(seconds >= 1e-6 ? "{0:F0} us" : "{0:F2} us",
+                       seconds * 1e6);
 }

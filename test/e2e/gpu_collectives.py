@@ -65,6 +65,24 @@ def fails():
             "--comm=nccl", code=RUN_FAILED, SIMGPU_FAIL="ncclAllReduce:1:3")
 
 
+def calibrated(flags, ranks, sharers):
+    """What cards are for plans; the simulated ones are those of a capability."""
+    memory = 8 << 30
+    with scratch() as folder:
+        path = f"{folder}/machine.yaml"
+        run(tool("ax-collectives"), "--device=cuda", f"--ranks={ranks}",
+            f"--calibrate={path}", *flags,
+            env=CUDA | {"SIMGPU_CAPABILITY": "90", "SIMGPU_MEMORY": str(memory)})
+        text = Path(path).read_text()
+    found = dict(re.findall(r"^([\w-]+): +'?(.*?)'?$", text, re.M))
+    wanted = {"target": "sm_90", "overlap": "true", "ranks-per-host": "0",
+              "memory": str(memory // sharers)}
+    if {key: found[key] for key in wanted} != wanted or \
+            not re.fullmatch(f"\\w.*, {ranks} ranks", found["name"]) or \
+            not float(found["command-latency"]) > 0:
+        raise Failed(text)
+
+
 def cases(every):
     nccl = {"ncclSend": True, "cuLaunchKernel": False, "cuMemcpyDtoHAsync": True}
     for ranks in 1, 2, 3, 5:
@@ -74,6 +92,8 @@ def cases(every):
     for ranks in 2, 3:
         yield f"on one card {ranks}", table, ranks, \
             ["--devices=" + ",".join(["1"] * ranks)], onCard
+    yield "a machine of cards", calibrated, ["--comm=nccl"], 2, 1
+    yield "a machine of one card", calibrated, ["--devices=1,1"], 2, 2
     yield "by the host", table, 2, ["--comm=local"], \
         {"ncclSend": False, "cuLaunchKernel": False, "cuMemcpyDtoHAsync": True}
     idle = "ax-collectives: error: --{} has no use in this run: it is for --device={}"

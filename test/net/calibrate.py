@@ -20,13 +20,12 @@ def twoHosts():
     """What leads out of one of them takes 5 ms."""
     with Hosts(2) as hosts:
         hosts.limit("host2", delay=0.005)
-        said = calibrate(hosts, "slot", "machine.yaml", "4").stdout
+        said = calibrate(hosts, "ppr:2:node", "machine.yaml", "4").stdout
         machine = readMachine(hosts.folder / "machine.yaml")
         checkNumbers(machine)
         if not machine["name"].endswith(", 4 ranks on 2 hosts") or \
                 machine["ranks-per-host"] != 2 or "exchanges in a host" not in said:
             raise Failed(f"{machine}\n{said}")
-        print(said)
         if not 2e-3 < machine["host-latency"] < 0.1 or \
                 machine["latency"] > 1e-3 or \
                 machine["bandwidth"] < machine["host-bandwidth"]:
@@ -51,8 +50,9 @@ def byTurns():
         done = calibrate(hosts, "node", "machine.yaml", "4", expect=2)
         messages = [line for line in done.stderr.splitlines() if "error:" in line]
         if messages != ["ax-collectives: error: --calibrate needs as many ranks on "
-                        "each host, numbered host by host: as of mpirun --map-by "
-                        "ppr:N:node"] or (hosts.folder / "machine.yaml").exists():
+                        "each host as on the others, numbered host by host: start "
+                        "them with mpirun --map-by ppr:N:node"] or \
+                (hosts.folder / "machine.yaml").exists():
             raise Failed(done.stderr)
 
 

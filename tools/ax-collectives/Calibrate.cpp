@@ -269,8 +269,9 @@ llvm::Error ax::calibrate(rt::Communicator &comm, rt::Device &device,
     if (!isFirst)
       return llvm::Error::success();
     return makeError(ExitCode::Usage,
-                     "--calibrate needs as many ranks on each host, numbered "
-                     "host by host: as of mpirun --map-by ppr:N:node");
+                     "--calibrate needs as many ranks on each host as on the "
+                     "others, numbered host by host: start them with mpirun "
+                     "--map-by ppr:N:node");
   }
   auto found = calibrator.measure();
   if (!found)

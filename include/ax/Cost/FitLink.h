@@ -20,8 +20,8 @@ struct LinkSample {
 
 struct LinkFit {
   Link link;
-  /// By which factor, up or down, the times that `link` predicts differ from
-  /// those that were measured: the geometric mean.
+  /// By which factor, up or down, measured times differ from those that `link`
+  /// predicts: e to the root of the mean square of their logarithms.
   double error = 1;
 };
 

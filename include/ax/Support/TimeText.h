@@ -7,7 +7,7 @@
 
 namespace ax {
 
-/// `1.50 s`, `2.35 ms` or `12 us`.
+/// `1.50 s`, `2.35 ms`, `12 us` or `0.31 us`.
 std::string timeText(double seconds);
 
 } // namespace ax

@@ -4,6 +4,8 @@
 #include "ax/Runtime/DeviceRates.h"
 #include "DeviceSuite.h"
 
+#include "ax/Support/Error.h"
+
 namespace ax::rt {
 
 namespace {
@@ -51,6 +53,47 @@ TEST_P(DeviceSuite, SaysHowFastItIs) {
     else
       llvm::consumeError(op.takeError());
   }
+}
+
+// Another rank takes a second for each.
+TEST_P(DeviceSuite, IsAsFastAsTheSlowestOfATeam) {
+  RateTeam team;
+  team.findLargest = [](double own) -> llvm::Expected<double> {
+    return own > 0 ? 1 : 0;
+  };
+  DeviceRates rates = llvm::cantFail(measureRates(device, {DType::F32}, team));
+  EXPECT_EQ(rates.bytesPerSecond, 2 << 24);
+  std::map<DType, double> all = {{DType::F32, 2 * 128 * 128 * 128}}, none;
+  bool multiplies = !rates.flopsPerSecond.empty();
+  EXPECT_EQ(rates.flopsPerSecond, multiplies ? all : none);
+  EXPECT_EQ(llvm::cantFail(measureCommandLatency(device, team)),
+            multiplies ? std::optional(1e-3) : std::nullopt);
+}
+
+// What one rank has no memory for, none does.
+TEST_P(DeviceSuite, MeasuresWhatAllOfATeamCan) {
+  RateTeam team;
+  team.findLargest = [](double) -> llvm::Expected<double> { return 1; };
+  DeviceRates rates = llvm::cantFail(measureRates(device, {DType::F32}, team));
+  EXPECT_EQ(rates.bytesPerSecond, 0);
+  EXPECT_TRUE(rates.flopsPerSecond.empty());
+  EXPECT_EQ(llvm::cantFail(measureCommandLatency(device, team)), std::nullopt);
+}
+
+TEST_P(DeviceSuite, FailsWithItsTeam) {
+  RateTeam team;
+  team.findLargest = [](double) -> llvm::Expected<double> {
+    return makeError(ExitCode::RunFailed, "rank 1 is gone");
+  };
+  EXPECT_EQ(describeError(measureRates(device, {}, team).takeError()).message,
+            "rank 1 is gone");
+  EXPECT_EQ(
+      describeError(measureCommandLatency(device, team).takeError()).message,
+      "rank 1 is gone");
+}
+
+TEST_P(DeviceSuite, HasAModel) {
+  EXPECT_NE(llvm::cantFail(device.findModel()), "");
 }
 
 } // namespace
