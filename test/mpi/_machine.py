@@ -26,13 +26,15 @@ def readMachine(path):
     return found
 
 
-def checkNumbers(machine):
-    """All are those of a machine, if not of which."""
+def checkNumbers(machine, onHost):
+    """All are those of a machine, if not of which; `onHost` ranks share its memory."""
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if machine["memory"] != whole // onHost:
+        raise Failed(f"{machine['memory']} of {whole}")
     for key, least, most in [
             ("flops", 1e7, 1e15), ("narrow-flops", 1e6, 1e16),
             ("memory-bandwidth", 1e7, 1e14), ("command-latency", 1e-9, 1e-2),
-            ("memory", 1, whole), ("latency", 0, 1), ("bandwidth", 1e4, 1e13)]:
+            ("latency", 0, 1), ("bandwidth", 1e4, 1e13)]:
         if not least <= machine[key] <= most:
             raise Failed(f"{key}: {machine[key]}")
 

@@ -16,7 +16,7 @@ def calibrated(start, ranks, *flags):
         path = f"{folder}/machine.yaml"
         said = start(tool("ax-collectives"), f"--calibrate={path}", *flags).stdout
         machine = readMachine(path)
-        checkNumbers(machine)
+        checkNumbers(machine, ranks)
         name = re.escape(machine["name"])
         if not re.fullmatch(
                 rf"{name}; each has, while all work,\n"

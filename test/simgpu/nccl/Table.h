@@ -20,7 +20,7 @@ namespace simnccl {
 
 constexpr int mostRanks = 16;
 /// Pages that nobody touches take no memory.
-constexpr size_t placeBytes = size_t(1) << 24;
+constexpr size_t placeBytes = size_t(1) << 26;
 
 enum class Kind : int32_t { AllReduce, AllGather, ReduceScatter, Message };
 
