@@ -184,9 +184,13 @@ llvm::Error readSearch(const CommandLine &flags, ModelOptions &options) {
                            "to stay");
   search::Options &search = options.search.emplace();
   flags.read(OPT_devices, search.devices);
+  if (search.devices < 1)
+    return usage("--devices is at least 1");
   if (flags.has(OPT_memory)) {
-    std::optional<int64_t> bytes = parseBytes(flags.text(OPT_memory));
-    if (!bytes)
+    std::string size = flags.text(OPT_memory);
+    std::optional<int64_t> bytes = parseBytes(size);
+    // 80 is hardly meant to be bytes.
+    if (!bytes || llvm::isDigit(size.back()))
       return usage("--memory=" + flags.text(OPT_memory) +
                    ": give a size, as 24GiB (units: " + byteUnits + ")");
     search.memoryBytes = *bytes;

@@ -53,9 +53,12 @@ static void printMesh(const Report &report, llvm::raw_ostream &os) {
 static void printMachine(const cost::Machine &machine, bool isMeasured,
                          llvm::raw_ostream &os) {
   os << "  times are predictions for machine '" << machine.name
-     << "': " << countText(machine.flopsPerSecond, "FLOP/s") << " and "
-     << countText(machine.bytesPerSecond, "B/s") << " a rank, exchanges "
-     << timeText(machine.link.latency) << " and "
+     << "': " << countText(machine.flopsPerSecond, "FLOP/s");
+  if (machine.narrowFlopsPerSecond != machine.flopsPerSecond)
+    os << " (" << countText(machine.narrowFlopsPerSecond, "FLOP/s")
+       << " of 16 bits)";
+  os << " and " << countText(machine.bytesPerSecond, "B/s")
+     << " a rank, exchanges " << timeText(machine.link.latency) << " and "
      << countText(machine.link.bytesPerSecond, "B/s")
      << (machine.overlapsCollectives ? " while it computes" : "");
   if (machine.ranksPerHost)

@@ -129,8 +129,10 @@ public:
         return true;
       s.micro = 1;
     }
-    // Slices that do not divide the batch would each do all of it.
-    if (space.batch && space.batch % s.micro && !fixed.micro)
+    // Ranks and slices that do not divide the batch would each do all of it.
+    int64_t slices = s.micro * s.data * s.tensor.depth;
+    bool isGiven = fixed.micro && fixed.data && fixed.tensor;
+    if (space.batch && space.batch % slices && !isGiven)
       return false;
     llvm::Error error = s.checkSchedule();
     bool isPossible = !error;

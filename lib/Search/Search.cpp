@@ -3,7 +3,9 @@
 //
 // A beam search. It begins with every way to split the ranks by batch, by
 // columns and by stages; then it looks around the best ones, one after another,
-// until it has looked around all of the best few:
+// until it has looked around the best few, and the best of each number of
+// stages: what makes a pipeline fast, another schedule or more slices, is often
+// several steps away from one that is slow.
 //
 //   --dp=8            12 ms, does not fit    ─▶  --dp=8 --zero=1, --dp=4
 //   --tp=2, ...
@@ -43,10 +45,11 @@ static int64_t numFlags(const Strategy &strategy) {
   return llvm::StringRef(flagsOf(strategy)).count("--");
 }
 
-static bool isBetter(const Candidate &a, const Candidate &b) {
+bool search::isBetter(const Candidate &a, const Candidate &b) {
   auto rank = [](const Candidate &one) {
-    int group = one.fits ? 0 : one.fault.empty() ? 1 : 2;
-    double price = one.fits ? one.seconds : static_cast<double>(one.peakBytes);
+    int group = !one.fault.empty() ? 3 : !one.fits ? 2 : !one.measuredSeconds;
+    double price = one.fits ? one.measuredSeconds.value_or(one.seconds)
+                            : static_cast<double>(one.peakBytes);
     double simple = static_cast<double>(numFlags(one.strategy));
     return std::pair(group, price * (1 + worthOfFlag * simple));
   };
@@ -100,6 +103,9 @@ private:
     result.isWhole &= !isLate;
     return isLate;
   }
+  /// Puts the candidates in order, and returns the one to look around next;
+  /// null where there is none.
+  const Candidate *findNext();
   /// Returns whether there is such a plan.
   bool tryOnce(const Strategy &strategy);
   void price(Candidate &candidate);
@@ -125,14 +131,6 @@ llvm::Expected<Result> Searcher::run() {
     for (const Strategy &first : group)
       if (isOver() || tryOnce(first))
         break;
-  auto findNext = [&]() -> const Candidate * {
-    llvm::stable_sort(result.candidates, isBetter);
-    for (const Candidate &one :
-         llvm::ArrayRef(result.candidates).take_front(beamWidth))
-      if (one.fault.empty() && left.insert(flagsOf(one.strategy)).second)
-        return &one;
-    return nullptr;
-  };
   while (const Candidate *next = findNext()) {
     if (isOver())
       break;
@@ -144,6 +142,18 @@ llvm::Expected<Result> Searcher::run() {
   if (llvm::Error error = check())
     return error;
   return std::move(result);
+}
+
+const Candidate *Searcher::findNext() {
+  llvm::stable_sort(result.candidates, isBetter);
+  std::set<int64_t> stages;
+  for (auto [place, one] : llvm::enumerate(result.candidates)) {
+    bool isFirst = stages.insert(one.strategy.pipe).second;
+    if (one.fault.empty() && (isFirst || place < beamWidth) &&
+        left.insert(flagsOf(one.strategy)).second)
+      return &one;
+  }
+  return nullptr;
 }
 
 llvm::Error Searcher::check() const {
@@ -162,8 +172,11 @@ llvm::Error Searcher::check() const {
         ranks + ": no layout of " + llvm::Twine(result.candidates.size()) +
             " fits into " + bytesText(result.memoryBytes) + " a rank; " +
             flagsOf(best.strategy) + " needs " + bytesText(best.peakBytes) +
-            (result.isWhole ? ": take more devices, or a smaller batch"
-                            : ": take more devices, or a longer --time-limit"));
+            ": take more devices, " +
+            (result.isWhole
+                 ? "a smaller batch, or an --optimizer or --precision that "
+                   "needs less"
+                 : "or a longer --time-limit"));
   return llvm::Error::success();
 }
 

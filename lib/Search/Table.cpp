@@ -48,12 +48,16 @@ void search::print(const Result &result, llvm::raw_ostream &os) {
       count([](const Candidate &one) { return !one.fault.empty(); });
   auto tooLarge = count(
       [](const Candidate &one) { return one.fault.empty() && !one.fits; });
-  os << "search: " << result.candidates.size() << " layouts in "
+  os << "search: " << result.candidates.size()
+     << (result.candidates.size() == 1 ? " layout in " : " layouts in ")
      << timeText(result.seconds);
   if (!result.isWhole)
     os << ", and more that --time-limit left out";
-  if (impossible)
-    os << "; " << impossible << " cannot be";
+  if (impossible) {
+    const Candidate &last = result.candidates.back();
+    os << "; " << impossible << " cannot be, as " << flagsOf(last.strategy)
+       << " (" << llvm::StringRef(last.fault).split('\n').first << ")";
+  }
   if (tooLarge)
     os << "; " << tooLarge << " need more than "
        << bytesText(result.memoryBytes) << " a rank";
@@ -72,4 +76,6 @@ void search::print(const Result &result, llvm::raw_ostream &os) {
       os << llvm::format("  %13s  %s\n", bytesText(one.peakBytes).c_str(),
                          flagsOf(one.strategy).c_str());
     }
+  os << "taken: " << flagsOf(result.candidates.front().strategy)
+     << "; one with more flags has to be 1 % faster for each\n";
 }

@@ -57,6 +57,8 @@ std::optional<MachineRates> MachineRates::ofGpu(llvm::StringRef target) {
   rates.flopsPerSecond = reached * sheet->flops;
   rates.narrowFlopsPerSecond = reached * sheet->narrowFlops;
   rates.bytesPerSecond = reached * sheet->bytes;
+  // No sheet has it: that is what launches take, captured or not.
+  rates.commandLatency = 2e-6;
   rates.memoryBytes = sheet->memoryBytes;
   rates.link = rates.hostLink = {10e-6, reached * sheet->linkBytes};
   rates.overlapsCollectives = true;

@@ -218,13 +218,17 @@ static void printLine(const char *what, const std::string &text,
 
 static void printLink(const char *what, const Link &link,
                       const std::optional<cost::LinkFit> &fit) {
+  // Of a machine that does nothing else it is 1.5 to 2.5.
+  constexpr double largest = 3;
+  std::string remark = "not measured: there is one rank";
+  if (fit)
+    remark = llvm::formatv(
+        "times differ from these by a factor of {0:F1}{1}", fit->error,
+        fit->error > largest ? ": was something else running?" : "");
   printLine(what,
             llvm::formatv("{0:F2} us and {1}", link.latency * 1e6,
                           countText(link.bytesPerSecond, "B/s")),
-            fit ? llvm::formatv("times differ from these by a factor of {0:F1}",
-                                fit->error)
-                      .str()
-                : "not measured: there is one rank");
+            remark);
 }
 
 static void print(const Calibration &found) {

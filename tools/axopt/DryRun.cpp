@@ -39,12 +39,13 @@ public:
   DryRun(std::string axrun, std::string folder, const Options &options)
       : axrun(std::move(axrun)), folder(std::move(folder)), options(options) {}
 
-  /// The seconds of a step.
-  llvm::Expected<double> measure(const Strategy &strategy) const {
-    if (llvm::Error error = writePlan(strategy))
-      return error;
+  /// Makes the plan of a strategy, which has this number from then on.
+  llvm::Error writePlan(const Strategy &strategy, size_t number) const;
+  /// Returns the seconds of a step.
+  llvm::Expected<double> measure(const Strategy &strategy,
+                                 size_t number) const {
     std::vector<std::string> words = {axrun,
-                                      inFolder("plan.mlir"),
+                                      planOf(number),
                                       "--random-inputs=1",
                                       "--warmup=1",
                                       "--random-weights=1",
@@ -56,39 +57,37 @@ public:
     std::string output = inFolder("output");
     std::optional<llvm::StringRef> streams[] = {"", "", output};
     streams[1] = output;
-    if (llvm::sys::ExecuteAndWait(
-            axrun,
-            llvm::SmallVector<llvm::StringRef>(words.begin(), words.end()),
-            std::nullopt, streams))
+    int code = llvm::sys::ExecuteAndWait(
+        axrun, llvm::SmallVector<llvm::StringRef>(words.begin(), words.end()),
+        std::nullopt, streams);
+    std::optional<double> milliseconds = readMedian();
+    if (code || !milliseconds)
       return makeError(ExitCode::RunFailed,
                        "--dry-run: " + search::flagsOf(strategy) + ": " +
                            llvm::StringRef(readAll(output)).trim());
-    auto times = llvm::json::parse(readAll(inFolder("times.json")));
-    if (!times)
-      return times.takeError();
-    const llvm::json::Object *object = times->getAsObject();
-    return object->getNumber("median_ms").value_or(0) * 1e-3;
+    return *milliseconds * 1e-3;
   }
 
 private:
+  /// Nothing where axrun has not come so far.
+  std::optional<double> readMedian() const {
+    auto times = llvm::json::parse(readAll(inFolder("times.json")));
+    if (!times) {
+      llvm::consumeError(times.takeError());
+      return std::nullopt;
+    }
+    const llvm::json::Object *object = times->getAsObject();
+    return object ? object->getNumber("median_ms") : std::nullopt;
+  }
+
   std::string inFolder(llvm::StringRef name) const {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, name);
     return path.str().str();
   }
 
-  llvm::Error writePlan(const Strategy &strategy) const {
-    mlir::MLIRContext context;
-    context.loadDialect<AxDialect>();
-    driver::Diagnostics diagnostics(context);
-    driver::ModelOptions one = options;
-    one.search.reset();
-    one.strategy = strategy;
-    auto plan = driver::makePlan(options.input, one, diagnostics,
-                                 [](const std::string &) {});
-    if (!plan)
-      return plan.takeError();
-    return plan::writePlan(**plan, inFolder("plan.mlir"));
+  std::string planOf(size_t number) const {
+    return inFolder(std::to_string(number) + ".mlir");
   }
 
   std::string axrun, folder;
@@ -96,6 +95,20 @@ private:
 };
 
 } // namespace
+
+llvm::Error DryRun::writePlan(const Strategy &strategy, size_t number) const {
+  mlir::MLIRContext context;
+  context.loadDialect<AxDialect>();
+  driver::Diagnostics diagnostics(context);
+  driver::ModelOptions one = options;
+  one.search.reset();
+  one.strategy = strategy;
+  auto plan = driver::makePlan(options.input, one, diagnostics,
+                               [](const std::string &) {});
+  if (!plan)
+    return plan.takeError();
+  return plan::writePlan(**plan, planOf(number));
+}
 
 llvm::Error ax::measureBest(search::Result &found, int64_t count,
                             const Options &options) {
@@ -114,14 +127,19 @@ llvm::Error ax::measureBest(search::Result &found, int64_t count,
   llvm::MutableArrayRef<search::Candidate> all(found.candidates);
   auto numFit = llvm::count_if(all, [](const auto &one) { return one.fits; });
   auto best = all.take_front(std::min<int64_t>(count, numFit));
-  for (search::Candidate &one : best) {
-    auto seconds = run.measure(one.strategy);
-    if (!seconds)
-      return seconds.takeError();
-    one.measuredSeconds = *seconds;
-  }
-  llvm::stable_sort(best, [](const auto &a, const auto &b) {
-    return *a.measuredSeconds < *b.measuredSeconds;
-  });
+  for (auto [number, one] : llvm::enumerate(best))
+    if (llvm::Error error = run.writePlan(one.strategy, number))
+      return error;
+  // In turns, so that what else the machine does for a while disturbs all.
+  constexpr int numRounds = 3;
+  for (int round = 0; round < numRounds; ++round)
+    for (auto [number, one] : llvm::enumerate(best)) {
+      auto seconds = run.measure(one.strategy, number);
+      if (!seconds)
+        return seconds.takeError();
+      one.measuredSeconds =
+          std::min(*seconds, one.measuredSeconds.value_or(*seconds));
+    }
+  llvm::stable_sort(best, search::isBetter);
   return llvm::Error::success();
 }

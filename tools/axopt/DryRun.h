@@ -8,9 +8,9 @@
 namespace ax {
 
 /// Runs plans of the best `count` layouts that fit here, by the axrun beside
-/// this program, on inputs and weights that are made up, and puts these
-/// candidates in the order of what they took. Errors of making and of running
-/// them.
+/// this program, on inputs and weights that are made up, in three rounds of
+/// which the fastest counts, and puts these candidates in the order of what
+/// they took. Errors of making and of running them.
 llvm::Error measureBest(search::Result &found, int64_t count,
                         const Options &options);
 

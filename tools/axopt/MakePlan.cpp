@@ -7,6 +7,7 @@
 #include "ax/Plan/Plan.h"
 #include "ax/Runtime/CompiledPlan.h"
 #include "ax/Support/AtomicFile.h"
+#include "ax/Support/ByteText.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 
@@ -78,6 +79,17 @@ load(const Options &options, driver::Diagnostics &diagnostics,
                           onFound);
 }
 
+/// The machine of a plan may have less memory than a rank needs.
+static void warnOfMemory(ModuleOp module,
+                         const cost::Predictions &predictions) {
+  PlanOp plan = *module.getOps<PlanOp>().begin();
+  int64_t has = cost::machineOf(plan).memoryBytes;
+  int64_t needs = plan::predictStep(module, predictions).peakBytes;
+  if (has && needs > has)
+    warn("a rank needs " + bytesText(needs) + ", and has " + bytesText(has) +
+         " on the machine that times are predicted for");
+}
+
 llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
   driver::Diagnostics diagnostics(context);
   // It tells when it goes.
@@ -101,8 +113,10 @@ llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
   bool isSummarised = !options.quiet && !options.isCompiledPlan;
   if (isSummarised || !options.report.empty())
     predictions = predict(**module);
-  if (isSummarised)
+  if (isSummarised) {
     plan::summarise(**module, llvm::errs(), predictions);
+    warnOfMemory(**module, predictions);
+  }
   if (!options.report.empty())
     if (llvm::Error error = writeFileAtomically(
             options.report, plan::reportJSON(**module, predictions)))

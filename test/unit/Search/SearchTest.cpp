@@ -49,7 +49,7 @@ protected:
 };
 
 /// All that there is to choose from: every way to write 4 as a product of five
-/// sizes, in one slice or four.
+/// sizes, in one slice or four, and of schedules two.
 std::vector<Strategy> allStrategies(const Strategy &from) {
   std::vector<Strategy> all;
   for (int64_t data : {1, 2, 4})
@@ -66,6 +66,10 @@ std::vector<Strategy> allStrategies(const Strategy &from) {
               one.tensor = {row, col, depth};
               one.micro = micro;
               all.push_back(one);
+              if (pipe == 1)
+                continue;
+              one.schedule = llvm::cantFail(ScheduleChoice::parse("zb-v"));
+              all.push_back(one);
             }
   return all;
 }
@@ -76,9 +80,15 @@ TEST_F(Search, FindsWhatTryingAllFinds) {
   options.timeLimit = 1e9;
   search::Fixed &fixed = options.fixed;
   fixed.zero = fixed.recompute = fixed.sequenceParallel = true;
+  MachineRates &machine = *compileOptions.machine;
   for (double bandwidth : {1e8, 1e10}) {
-    compileOptions.machine->link.bytesPerSecond = bandwidth;
-    compileOptions.machine->hostLink.bytesPerSecond = bandwidth;
+    machine.link.bytesPerSecond = bandwidth;
+    machine.hostLink.bytesPerSecond = bandwidth;
+    // Between two hosts it is a tenth of the faster way.
+    if (bandwidth == 1e10) {
+      machine.ranksPerHost = 2;
+      machine.hostLink.bytesPerSecond = 1e8;
+    }
     search::Result found = run(options);
     ASSERT_FALSE(found.candidates.empty());
     EXPECT_TRUE(found.isWhole);
@@ -108,6 +118,7 @@ TEST_F(Search, FindsWhatTryingAllFinds) {
 TEST_F(Search, MemoryComesFirst) {
   search::Options options;
   options.devices = 4;
+  options.fixed.pipe = true;
   options.timeLimit = 1e9;
   search::Result all = run(options);
   int64_t needed = all.candidates.front().peakBytes;
