@@ -41,6 +41,8 @@ namespace {
 constexpr int64_t firstProduct = 128, largestProduct = 8192;
 constexpr int64_t firstCopy = 16 << 20, largestCopy = 1 << 30;
 constexpr std::chrono::milliseconds longEnough(10);
+/// Executions of which the fastest counts.
+constexpr int numExecutions = 3;
 /// What is next to nothing, and how often it is done between two readings of
 /// the clock.
 constexpr int64_t smallProduct = 8;
@@ -169,10 +171,9 @@ RateMeter::time(bool isReady, llvm::function_ref<llvm::Error()> execute) {
   if (*lacking > 0)
     return std::nullopt;
   auto best = Seconds::max();
-  // The first one warms up.
-  for (int i = 0; i <= team.numExecutions; ++i) {
-    if (llvm::Error error = team.findLargest(0).takeError())
-      return error;
+  // The first one warms up. That all tell each other what one took also makes
+  // them begin the next one together.
+  for (int i = 0; i <= numExecutions; ++i) {
     llvm::Error error = stream->record(*earlier);
     if (!error)
       error = execute();
@@ -184,13 +185,13 @@ RateMeter::time(bool isReady, llvm::function_ref<llvm::Error()> execute) {
     auto took = later->since(*earlier);
     if (!took)
       return took.takeError();
+    auto slowest = team.findLargest(Seconds(*took).count());
+    if (!slowest)
+      return slowest.takeError();
     if (i > 0)
-      best = std::min<Seconds>(best, *took);
+      best = std::min(best, Seconds(*slowest));
   }
-  auto slowest = team.findLargest(best.count());
-  if (!slowest)
-    return slowest.takeError();
-  return Seconds(*slowest);
+  return best;
 }
 
 llvm::Expected<std::optional<Product>>

@@ -33,6 +33,28 @@ struct Calibration {
   std::optional<cost::LinkFit> link, hostLink;
 };
 
+/// Measured so often: what disturbs for a while does not disturb all of them.
+constexpr int numPasses = 3;
+
+/// The best of what was measured; 0, or nothing, where none was.
+struct Best {
+  double flops = 0, narrowFlops = 0, bytes = 0;
+  std::optional<double> latency;
+
+  void add(const rt::DeviceRates &rates, std::optional<double> commandLatency) {
+    auto take = [&](DType type, double &best) {
+      auto found = rates.flopsPerSecond.find(type);
+      if (found != rates.flopsPerSecond.end())
+        best = std::max(best, found->second);
+    };
+    take(DType::F32, flops);
+    take(DType::BF16, narrowFlops);
+    bytes = std::max(bytes, rates.bytesPerSecond);
+    if (commandLatency)
+      latency = std::min(*commandLatency, latency.value_or(*commandLatency));
+  }
+};
+
 class Calibrator {
 public:
   Calibrator(rt::Communicator &comm, rt::Device &device, Team &team,
@@ -107,30 +129,29 @@ llvm::Error Calibrator::measureDevice() {
   auto numSharers = countSharers();
   if (!numSharers)
     return numSharers.takeError();
-  rt::RateTeam together{*numSharers, /*numExecutions=*/10,
+  rt::RateTeam together{*numSharers,
                         [&](double own) { return team.findLargest(own); }};
-  auto rates = rt::measureRates(device, {DType::F32, DType::BF16}, together);
-  if (!rates)
-    return rates.takeError();
-  auto latency = rt::measureCommandLatency(device, together);
-  if (!latency)
-    return latency.takeError();
-  auto flopsOf = [&](DType type, double &flops) {
-    auto rate = rates->flopsPerSecond.find(type);
-    bool has = rate != rates->flopsPerSecond.end();
-    if (has)
-      flops = rate->second;
-    return has;
-  };
+  Best best;
+  for (int pass = 0; pass < numPasses; ++pass) {
+    auto rates = rt::measureRates(device, {DType::F32, DType::BF16}, together);
+    if (!rates)
+      return rates.takeError();
+    auto latency = rt::measureCommandLatency(device, together);
+    if (!latency)
+      return latency.takeError();
+    best.add(*rates, *latency);
+  }
   MachineRates &machine = found.rates;
-  found.hasFlops = flopsOf(DType::F32, machine.flopsPerSecond);
+  if ((found.hasFlops = best.flops > 0))
+    machine.flopsPerSecond = best.flops;
   // Who has no products of few bits widens their factors.
-  machine.narrowFlopsPerSecond = machine.flopsPerSecond;
-  found.hasNarrowFlops = flopsOf(DType::BF16, machine.narrowFlopsPerSecond);
-  if ((found.hasBytes = rates->bytesPerSecond > 0))
-    machine.bytesPerSecond = rates->bytesPerSecond;
-  if ((found.hasLatency = latency->has_value()))
-    machine.commandLatency = **latency;
+  found.hasNarrowFlops = best.narrowFlops > 0;
+  machine.narrowFlopsPerSecond =
+      found.hasNarrowFlops ? best.narrowFlops : machine.flopsPerSecond;
+  if ((found.hasBytes = best.bytes > 0))
+    machine.bytesPerSecond = best.bytes;
+  if ((found.hasLatency = best.latency.has_value()))
+    machine.commandLatency = *best.latency;
   return measureMemory(*numSharers);
 }
 

@@ -36,14 +36,11 @@ struct DeviceRates {
 std::optional<DType> rateType(const LibraryDesc &desc);
 
 /// Ranks that measure at the same time, each its own device, and begin each
-/// execution together. The slowest one's times count for all: it is the one
-/// that others wait for. A rank alone is one, too.
+/// execution together. It takes as long as the slowest of them does, for whom
+/// the others wait. A rank alone is a team, too.
 struct RateTeam {
   /// How many of them have one memory in common, this one among them.
   int32_t numSharers = 1;
-  /// Executions of which the fastest counts: the more, the less is disturbed
-  /// by what else the machine does.
-  int32_t numExecutions = 3;
   /// Returns, when all have called it, the largest number that one of them
   /// gave. All make the same calls, in the same order.
   std::function<llvm::Expected<double>(double)> findLargest =
