@@ -8,7 +8,9 @@
 //===----------------------------------------------------------------------===//
 #include "PredictTime.h"
 
-#include "llvm/ADT/SmallSet.h"
+#include <algorithm>
+#include <map>
+#include <variant>
 
 using namespace ax;
 using namespace ax::codegen;
@@ -80,15 +82,17 @@ private:
   }
 
   cost::Spread spreadOf(const rt::GroupSet &groups) const {
-    llvm::ArrayRef<int32_t> group = groups.groups.front();
-    auto numRanks = static_cast<int64_t>(group.size());
-    if (machine.ranksPerHost == 0)
-      return {numRanks, 1};
-    llvm::SmallSet<int64_t, 8> hosts;
-    for (int32_t rank : group)
-      hosts.insert(rank / machine.ranksPerHost);
-    auto numHosts = static_cast<int64_t>(hosts.size());
-    return {(numRanks + numHosts - 1) / numHosts, numHosts};
+    auto spread = [&](llvm::ArrayRef<int32_t> group) {
+      return cost::spreadOf(
+          llvm::SmallVector<int64_t>(group.begin(), group.end()),
+          machine.ranksPerHost);
+    };
+    cost::Spread worst = spread(groups.groups.front());
+    // On one host all are alike.
+    if (machine.ranksPerHost)
+      for (const std::vector<int32_t> &group : groups.groups)
+        worst = cost::worseOf(worst, spread(group));
+    return worst;
   }
 
   void exchange(const rt::CollectiveCommand &collective) {

@@ -17,7 +17,11 @@
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/MeshAxes.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 #include <algorithm>
+#include <map>
+#include <memory>
 
 using namespace ax;
 using sharding::StepKind;
@@ -34,20 +38,50 @@ static int64_t strideOf(llvm::StringRef name, const sharding::Mesh &mesh) {
   return stride;
 }
 
+cost::Spread cost::spreadOf(llvm::ArrayRef<int64_t> group,
+                            int64_t ranksPerHost) {
+  auto numRanks = static_cast<int64_t>(group.size());
+  if (ranksPerHost == 0)
+    return {numRanks, 1};
+  llvm::SmallDenseMap<int64_t, int64_t> onHost;
+  for (int64_t rank : group)
+    ++onHost[rank / ranksPerHost];
+  // Those of the host that has fewest take its part of all to the others.
+  for (auto [host, count] : onHost)
+    numRanks = std::min(numRanks, count);
+  return {numRanks, static_cast<int64_t>(onHost.size())};
+}
+
+cost::Spread cost::worseOf(Spread a, Spread b) {
+  return {std::min(a.inHost, b.inHost), std::max(a.hosts, b.hosts)};
+}
+
+/// Whether all groups over the axes lie on hosts alike, as on 4 ranks a host
+/// those of neighbouring pairs do, and those of neighbouring threes do not.
+static bool areAlike(const sharding::SubAxes &axes, const sharding::Mesh &mesh,
+                     int64_t ranksPerHost) {
+  auto nests = [&](int64_t ranks) {
+    return ranksPerHost % ranks == 0 || ranks % ranksPerHost == 0;
+  };
+  return llvm::all_of(axes, [&](const sharding::SubAxis &digit) {
+    int64_t all = strideOf(digit.axis, mesh) * mesh.axisSize(digit.axis);
+    int64_t outer = all / digit.pre;
+    return nests(outer) && nests(outer / digit.size);
+  });
+}
+
+/// The worst of all groups.
 static cost::Spread spreadOf(const sharding::SubAxes &axes,
                              const sharding::Mesh &mesh, int64_t ranksPerHost) {
-  cost::Spread spread;
-  for (const sharding::SubAxis &digit : axes) {
-    if (ranksPerHost == 0) {
-      spread.inHost *= digit.size;
-      continue;
-    }
-    int64_t stride = strideOf(digit.axis, mesh) * mesh.axisSize(digit.axis) /
-                     (digit.pre * digit.size);
-    int64_t inHost = std::clamp<int64_t>(ranksPerHost / stride, 1, digit.size);
-    spread.inHost *= inHost;
-    spread.hosts *= (digit.size + inHost - 1) / inHost;
-  }
+  if (ranksPerHost == 0)
+    return {sharding::numParts(axes), 1};
+  cost::Spread spread = cost::spreadOf(mesh.group(axes, 0), ranksPerHost);
+  if (areAlike(axes, mesh, ranksPerHost))
+    return spread;
+  for (int64_t rank = 1; rank < mesh.numRanks(); ++rank)
+    if (std::vector<int64_t> group = mesh.group(axes, rank);
+        group.front() == rank)
+      spread = cost::worseOf(spread, cost::spreadOf(group, ranksPerHost));
   return spread;
 }
 
@@ -72,19 +106,27 @@ double cost::exchangeSeconds(StepKind kind, Spread spread, double bytes,
 
 sharding::CostFn cost::collectiveCost(const sharding::Mesh &mesh,
                                       const Machine &machine) {
-  return [mesh, rates = static_cast<const MachineRates &>(machine)](
+  // Of a large mesh it takes long to find one.
+  auto known = std::make_shared<std::map<sharding::SubAxes, Spread>>();
+  return [mesh, known, rates = static_cast<const MachineRates &>(machine)](
              StepKind kind, const sharding::SubAxes &axes, int64_t payload) {
-    return exchangeSeconds(kind, spreadOf(axes, mesh, rates.ranksPerHost),
-                           static_cast<double>(payload), rates);
+    auto [at, isNew] = known->try_emplace(axes);
+    if (isNew)
+      at->second = ::spreadOf(axes, mesh, rates.ranksPerHost);
+    return exchangeSeconds(kind, at->second, static_cast<double>(payload),
+                           rates);
   };
 }
 
-double cost::transferSeconds(double bytes, int64_t from, int64_t to,
-                             const sharding::Mesh &mesh,
-                             const Machine &machine) {
+const Link &cost::linkBetween(int64_t from, int64_t to,
+                              const sharding::Mesh &mesh,
+                              const Machine &machine) {
+  int64_t ranksPerHost = machine.ranksPerHost;
   int64_t stride = strideOf(meshAxis::pipe, mesh);
-  bool isWithin =
-      machine.ranksPerHost == 0 || from * stride / machine.ranksPerHost ==
-                                       to * stride / machine.ranksPerHost;
-  return (isWithin ? machine.link : machine.hostLink).seconds(bytes);
+  int64_t size = mesh.axisSize(meshAxis::pipe);
+  for (int64_t rank = 0; ranksPerHost && rank < mesh.numRanks(); ++rank)
+    if (rank / stride % size == from &&
+        rank / ranksPerHost != (rank + (to - from) * stride) / ranksPerHost)
+      return machine.hostLink;
+  return machine.link;
 }

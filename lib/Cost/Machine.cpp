@@ -42,7 +42,8 @@ const Library &cost::libraryOf(Operation *op) {
   Attribute attribute = attributeOf(planOf(op));
   if (auto fields = dyn_cast_or_null<DictionaryAttr>(attribute))
     attribute = fields.get("target");
-  return attribute ? gpuLibrary() : cpuLibrary();
+  auto target = dyn_cast_or_null<StringAttr>(attribute);
+  return target && !target.empty() ? gpuLibrary() : cpuLibrary();
 }
 
 static Attribute toAttribute(const std::string &text, Builder &builder) {
@@ -84,11 +85,16 @@ static SmallVector<NamedAttribute> fieldsBeside(const MachineRates &rates,
 
 Attribute cost::toAttribute(const MachineRates &rates, MLIRContext *context) {
   Builder builder(context);
-  if (std::optional<MachineRates> gpu = MachineRates::ofGpu(rates.target))
-    if (fieldsBeside(rates, *gpu, builder).empty())
-      return builder.getStringAttr(rates.target);
-  return builder.getDictionaryAttr(
-      fieldsBeside(rates, MachineRates(), builder));
+  std::optional<MachineRates> gpu = MachineRates::ofGpu(rates.target);
+  SmallVector<NamedAttribute> fields =
+      fieldsBeside(rates, gpu.value_or(MachineRates()), builder);
+  if (!gpu)
+    return builder.getDictionaryAttr(fields);
+  StringAttr target = builder.getStringAttr(rates.target);
+  if (fields.empty())
+    return target;
+  fields.push_back(builder.getNamedAttr("target", target));
+  return builder.getDictionaryAttr(fields);
 }
 
 static bool read(Attribute field, std::string &text) {
@@ -98,8 +104,9 @@ static bool read(Attribute field, std::string &text) {
 }
 static bool read(Attribute field, double &number) {
   auto value = dyn_cast<FloatAttr>(field);
-  number = value ? value.getValueAsDouble() : 0;
-  return static_cast<bool>(value);
+  bool fits = value && value.getType().isF64();
+  number = fits ? value.getValueAsDouble() : 0;
+  return fits;
 }
 static bool read(Attribute field, bool &truth) {
   auto value = dyn_cast<BoolAttr>(field);
@@ -123,14 +130,18 @@ llvm::Expected<MachineRates> cost::fromAttribute(Attribute attribute) {
                          llvm::join(GpuTarget::names(), ", "));
   }
   auto fields = cast<DictionaryAttr>(attribute);
-  MachineRates rates;
+  auto target = dyn_cast_or_null<StringAttr>(fields.get("target"));
+  MachineRates rates = MachineRates::ofGpu(target ? target.getValue() : "")
+                           .value_or(MachineRates());
   llvm::StringSet<> keys;
   std::string fault;
   MachineRates::forEach(rates, [&](const char *key, auto &value) {
     std::string name = nameOf(key);
     keys.insert(name);
     if (Attribute field = fields.get(name); field && !read(field, value))
-      fault = llvm::formatv("has a machine with '{0}' = {1}", name, field);
+      fault = llvm::formatv("has a machine with '{0}' = {1}, which is no "
+                            "text, number of f64 or i64, or truth as it should",
+                            name, field);
   });
   for (NamedAttribute field : fields)
     if (!keys.contains(field.getName().getValue()))

@@ -70,7 +70,8 @@ defm memory : Value<
   "memory", "SIZE", "What a rank of --auto may need, as 24GiB (what --machine has)",
   help2_layout>;
 defm time_limit : Value<
-  "time-limit", "SECONDS", "When --auto ends at the latest (60)", help2_layout>;
+  "time-limit", "SECONDS", "After these --auto tries no other layout (60)",
+  help2_layout>;
 defm machine : Value<
   "machine", "FILE.yaml|sm_90",
   "What times and memory are predicted for: a file of ax-collectives "

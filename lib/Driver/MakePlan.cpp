@@ -6,6 +6,17 @@
 
 using namespace ax;
 
+std::optional<MachineRates> driver::machineOf(const ModelOptions &options) {
+  if (options.machine)
+    return options.machine;
+  for (const Target &target : options.targets)
+    if (const GpuTarget *gpu = target.getGpu())
+      // What is simulated stands for a real one.
+      return MachineRates::ofGpu(
+          GpuTarget{gpu->capability, gpu->hasCudnn}.toText());
+  return std::nullopt;
+}
+
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 driver::makePlan(const std::string &model, const ModelOptions &options,
                  Diagnostics &diagnostics, const Tell &warn, CompileOptions how,
@@ -17,12 +28,7 @@ driver::makePlan(const std::string &model, const ModelOptions &options,
   how.strategy = options.strategy;
   how.strict = options.strict;
   how.evaluationMode = options.import.evaluationMode;
-  how.machine = options.machine;
-  for (const Target &target : options.targets)
-    if (const GpuTarget *gpu = target.getGpu(); gpu && !how.machine)
-      // What is simulated stands for a real one.
-      how.machine = MachineRates::ofGpu(
-          GpuTarget{gpu->capability, gpu->hasCudnn}.toText());
+  how.machine = machineOf(options);
   if (options.search) {
     auto found = search::search(**module, how, *options.search);
     if (!found)

@@ -184,8 +184,9 @@ llvm::Error readSearch(const CommandLine &flags, ModelOptions &options) {
                            "to stay");
   search::Options &search = options.search.emplace();
   flags.read(OPT_devices, search.devices);
-  if (search.devices < 1)
-    return usage("--devices is at least 1");
+  constexpr int64_t mostDevices = int64_t(1) << 20;
+  if (search.devices < 1 || search.devices > mostDevices)
+    return usage("--devices is from 1 to " + llvm::Twine(mostDevices));
   if (flags.has(OPT_memory)) {
     std::string size = flags.text(OPT_memory);
     std::optional<int64_t> bytes = parseBytes(size);

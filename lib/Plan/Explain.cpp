@@ -241,6 +241,12 @@ toJSON(ModuleOp module, Fn writeStage,
       json.attribute("collective_bytes_per_second",
                      machine.link.bytesPerSecond);
       json.attribute("overlaps_collectives", machine.overlapsCollectives);
+      json.attribute("narrow_flops_per_second", machine.narrowFlopsPerSecond);
+      json.attribute("command_latency", machine.commandLatency);
+      json.attribute("memory_bytes", machine.memoryBytes);
+      json.attribute("ranks_per_host", machine.ranksPerHost);
+      json.attribute("host_latency", machine.hostLink.latency);
+      json.attribute("host_bytes_per_second", machine.hostLink.bytesPerSecond);
     });
     json.attributeArray("programs", [&] {
       for (const ProgramReport &program : report.programs)

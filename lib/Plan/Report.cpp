@@ -231,8 +231,9 @@ void Reporter::simulate(ProgramReport &result) {
     auto sender = transfer.getOperand().getDefiningOp<StageOp>();
     auto receiver = cast<StageOp>(*transfer.getResult().getUsers().begin());
     int64_t bytes = cost::localBytes(tensorType(transfer.getResult()), mesh);
-    double seconds = cost::transferSeconds(bytes, transfer.getFrom(),
-                                           transfer.getTo(), mesh, machine);
+    double seconds =
+        cost::linkBetween(transfer.getFrom(), transfer.getTo(), mesh, machine)
+            .seconds(bytes);
     result.transfers.push_back({transfer, bytes});
     result.stages[transfer.getFrom()].sendSeconds += seconds * timesOf(sender);
     transfers.push_back({static_cast<int64_t>(transfer.getFrom()),

@@ -4,6 +4,8 @@
 
 #include "ax/Cost/Schedule.h"
 
+#include <numeric>
+
 using namespace ax;
 using namespace ax::search;
 
@@ -76,9 +78,10 @@ private:
   void changeSlices() {
     if (fixed.micro)
       return;
-    add([](Strategy &s) { s.micro *= 2; });
-    if (strategy.micro % 2 == 0)
-      add([](Strategy &s) { s.micro /= 2; });
+    for (int64_t prime : primesOf(space.batch ? space.batch : 2))
+      add([&](Strategy &s) { s.micro *= prime; });
+    for (int64_t prime : primesOf(strategy.micro))
+      add([&](Strategy &s) { s.micro /= prime; });
   }
 
   void changeTraining() {
@@ -129,10 +132,14 @@ public:
         return true;
       s.micro = 1;
     }
-    // Ranks and slices that do not divide the batch would each do all of it.
-    int64_t slices = s.micro * s.data * s.tensor.depth;
-    bool isGiven = fixed.micro && fixed.data && fixed.tensor;
-    if (space.batch && space.batch % slices && !isGiven)
+    // Ranks and slices that do not divide the batch would each do all of it;
+    // of sizes that are given, the compiler tells.
+    int64_t given = 1, chosen = 1;
+    for (auto [size, isFixed] :
+         {std::pair(s.micro, fixed.micro), std::pair(s.data, fixed.data),
+          std::pair(s.tensor.depth, fixed.tensor)})
+      (isFixed ? given : chosen) *= size;
+    if (space.batch && space.batch / std::gcd(space.batch, given) % chosen)
       return false;
     llvm::Error error = s.checkSchedule();
     bool isPossible = !error;
@@ -172,7 +179,10 @@ search::findBeginnings(const Strategy &strategy, const Space &space) {
         continue;
       std::vector<Strategy> &group = groups.emplace_back();
       // Four slices a stage leave it little to wait for.
-      for (int64_t slices : {4 * pipe, 2 * pipe, pipe, int64_t(1)}) {
+      for (int64_t most : {4 * pipe, 2 * pipe, pipe, int64_t(1)}) {
+        int64_t slices = most;
+        while (space.batch && space.batch / data % slices)
+          --slices;
         Strategy begin = strategy;
         begin.pipe = pipe;
         begin.data = data;

@@ -41,6 +41,7 @@ static constexpr size_t beamWidth = 4;
 /// that its flags say.
 static constexpr double worthOfFlag = 0.01;
 
+/// What a search does not change is in no flags, which so stand for a strategy.
 static int64_t numFlags(const Strategy &strategy) {
   return llvm::StringRef(flagsOf(strategy)).count("--");
 }
@@ -57,9 +58,10 @@ bool search::isBetter(const Candidate &a, const Candidate &b) {
 }
 
 /// Returns how many samples the model's inputs have, or what these numbers have
-/// in common; 0 where it has no inputs.
+/// in common, but for those that have one for all; 0 where it has no inputs.
 static int64_t findBatch(mlir::ModuleOp model) {
   int64_t batch = 0;
+  bool hasSamples = false;
   for (auto plan : model.getOps<PlanOp>()) {
     auto unbatched = plan->getAttrOfType<mlir::ArrayAttr>(kUnbatched);
     auto program = *plan.getBody().getOps<ProgramOp>().begin();
@@ -69,11 +71,14 @@ static int64_t findBatch(mlir::ModuleOp model) {
       auto tensor = mlir::cast<mlir::RankedTensorType>(type);
       bool isBatched =
           !unbatched || !llvm::is_contained(unbatched.getValue(), name);
-      if (isBatched && tensor.getRank() > 0)
-        batch = std::gcd(batch, tensor.getDimSize(0));
+      if (!isBatched || tensor.getRank() == 0)
+        continue;
+      hasSamples = true;
+      if (int64_t samples = tensor.getDimSize(0); samples > 1)
+        batch = std::gcd(batch, samples);
     }
   }
-  return batch;
+  return batch == 0 && hasSamples ? 1 : batch;
 }
 
 namespace {
@@ -160,12 +165,17 @@ llvm::Error Searcher::check() const {
   std::string ranks = "--devices=" + std::to_string(options.devices);
   if (result.candidates.empty())
     return makeError(ExitCode::Usage,
-                     ranks + ": the sizes that are given do not divide it");
+                     ranks + ": what flags say leaves nothing to choose: sizes "
+                             "do not divide it, or --zero has no --dp, "
+                             "--sequence-parallel no --tp, --schedule no --pp");
   const Candidate &best = result.candidates.front();
   if (!best.fault.empty())
-    return makeError(ExitCode::Usage, ranks + ": no layout makes a plan; " +
-                                          flagsOf(best.strategy) + ": " +
-                                          best.fault);
+    return makeError(ExitCode::Usage,
+                     ranks + ": no layout makes a plan; " +
+                         flagsOf(best.strategy) + ": " + best.fault +
+                         (result.isWhole ? ""
+                                         : "; --time-limit left others "
+                                           "out"));
   if (!best.fits)
     return makeError(
         ExitCode::Usage,
@@ -209,7 +219,17 @@ void Searcher::price(Candidate &candidate) {
     candidate.fault = describeError(std::move(error)).message;
     return;
   }
-  auto prediction = plan::predictStep(*plan, ax::predict(*plan));
+  cost::Predictions predictions;
+  for (auto each : plan->getOps<PlanOp>())
+    for (auto program : each.getBody().getOps<ProgramOp>()) {
+      auto lists = codegen::predict(program);
+      if (!lists) {
+        candidate.fault = describeError(lists.takeError()).message;
+        return;
+      }
+      predictions.insert(lists->begin(), lists->end());
+    }
+  auto prediction = plan::predictStep(*plan, predictions);
   candidate.seconds = prediction.seconds;
   candidate.peakBytes = prediction.peakBytes;
 }

@@ -10,9 +10,6 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
-
-#include <cmath>
 
 using namespace ax;
 
@@ -73,14 +70,16 @@ std::string MachineRates::findFault() const {
   forEach(*this, [&](llvm::StringRef key, const auto &value) {
     using Value = std::decay_t<decltype(value)>;
     if constexpr (std::is_same_v<Value, double>) {
-      bool mayBeNothing = key.ends_with("latency");
-      if (fault.empty() &&
-          !(std::isfinite(value) && (mayBeNothing ? value >= 0 : value > 0)))
-        fault = llvm::formatv("has the {0} {1:E}, which no machine has", key,
-                              value);
+      bool isTime = key.ends_with("latency");
+      double least = isTime ? 0 : 1, most = isTime ? 1e6 : 1e30;
+      if (fault.empty() && !(value >= least && value <= most))
+        fault = llvm::formatv("has the {0} {1:E}, which is to be from {2} to "
+                              "{3:E}",
+                              key, value, isTime ? "0" : "1", most);
     } else if constexpr (std::is_same_v<Value, int64_t>) {
       if (fault.empty() && value < 0)
-        fault = llvm::formatv("has the {0} {1}", key, value);
+        fault = llvm::formatv("has the {0} {1}, which is to be at least 0", key,
+                              value);
     }
   });
   // Else a collective over two axes could be dearer than one over each, which
@@ -135,6 +134,8 @@ struct llvm::yaml::MappingTraits<MachineRates> {
 
 llvm::Expected<MachineRates> MachineRates::fromYAML(llvm::StringRef text,
                                                     llvm::StringRef fileName) {
+  if (text.trim().empty())
+    return makeError(ExitCode::Usage, fileName + ": there is no machine in it");
   MachineRates rates;
   auto adviseKey = [&](llvm::StringRef key) {
     llvm::SmallVector<llvm::StringRef> known;
@@ -152,14 +153,11 @@ llvm::Expected<MachineRates> MachineRates::fromYAML(llvm::StringRef text,
 llvm::Expected<MachineRates> MachineRates::parse(llvm::StringRef text) {
   if (std::optional<MachineRates> gpu = ofGpu(text))
     return *gpu;
-  auto buffer = llvm::MemoryBuffer::getFile(text);
-  if (!buffer)
-    return makeError(ExitCode::InputOutput,
-                     "cannot read '" + text +
-                         "': " + buffer.getError().message() +
-                         "; machines without a file are " +
-                         llvm::join(GpuTarget::names(), ", "));
-  return fromYAML((*buffer)->getBuffer(), text);
+  auto read = readYamlFile(text, "; machines without a file are " +
+                                     llvm::join(GpuTarget::names(), ", "));
+  if (!read)
+    return read.takeError();
+  return fromYAML(*read, text);
 }
 
 std::string MachineRates::toYAML() const {

@@ -4,6 +4,8 @@
 
 #include "ax/Support/Flags.h"
 
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SourceMgr.h"
 
 /// Whether LLVM's parser could run out of stack: brackets (as nestsDeeper sees
@@ -33,8 +35,36 @@ static bool isTooDeep(llvm::StringRef text) {
   return false;
 }
 
+static constexpr size_t mostBytes = 1 << 16;
+
+llvm::Expected<std::string> ax::readYamlFile(llvm::StringRef path,
+                                             llvm::StringRef advice) {
+  auto fail = [&](std::error_code code) {
+    return makeError(ExitCode::InputOutput,
+                     "cannot read '" + path + "': " + code.message() + advice);
+  };
+  auto file = llvm::sys::fs::openNativeFileForRead(path);
+  if (!file)
+    return fail(llvm::errorToErrorCode(file.takeError()));
+  auto close = llvm::make_scope_exit([&] { llvm::sys::fs::closeFile(*file); });
+  std::string text(mostBytes + 1, '\0');
+  size_t size = 0;
+  // Some files have no end.
+  while (size < text.size()) {
+    auto read = llvm::sys::fs::readNativeFile(
+        *file,
+        llvm::MutableArrayRef<char>(text.data(), text.size()).drop_front(size));
+    if (!read)
+      return fail(llvm::errorToErrorCode(read.takeError()));
+    if (*read == 0)
+      break;
+    size += *read;
+  }
+  text.resize(size);
+  return text;
+}
+
 llvm::Error ax::checkYaml(llvm::StringRef text, llvm::StringRef fileName) {
-  constexpr size_t mostBytes = 1 << 16;
   if (text.size() > mostBytes)
     return makeError(ExitCode::Usage, fileName + ": it has at most " +
                                           llvm::Twine(mostBytes) + " bytes");

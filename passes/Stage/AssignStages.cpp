@@ -342,10 +342,14 @@ std::optional<SmallVector<size_t>> AssignStages::balancedCuts(int64_t stages) {
     return !forbidden.contains(begin) &&
            (!stateInEachStage || users[begin] < users[end]);
   };
-  auto send = [&](size_t cut) {
-    if (cut == 0 || cut == n)
-      return 0.0;
-    return cost::transferSeconds(crossing[cut], 0, 1, mesh, machine);
+  int64_t coordinates = mesh.axisSize(meshAxis::pipe);
+  SmallVector<Link> links;
+  for (int64_t s = 0; s < stages; ++s)
+    links.push_back(cost::linkBetween(s % coordinates, (s + 1) % coordinates,
+                                      mesh, machine));
+  // What leaves a stage that ends with a cut.
+  auto send = [&](int64_t stage, size_t cut) {
+    return cut == n ? 0.0 : links[stage].seconds(crossing[cut]);
   };
   auto squared = [](double x) { return x * x; };
   struct Choice {
@@ -358,14 +362,14 @@ std::optional<SmallVector<size_t>> AssignStages::balancedCuts(int64_t stages) {
   std::vector<std::vector<Choice>> best(stages, std::vector<Choice>(n + 1));
   for (size_t i = 1; i <= n && mayDo(0, 0, i); ++i)
     if (isStage(0, i))
-      best[0][i] = {before[i] + send(i), squared(before[i] + send(i)), 0};
+      best[0][i] = {before[i] + send(0, i), squared(before[i] + send(0, i)), 0};
   for (int64_t s = 1; s < stages; ++s)
     for (size_t i = s + 1; i <= n; ++i)
       for (size_t cut = i - 1; cut >= size_t(s) && mayDo(s, cut, i); --cut) {
         if (!isStage(cut, i))
           continue;
         const Choice &left = best[s - 1][cut];
-        double stage = before[i] - before[cut] + apart[cut] + send(i);
+        double stage = before[i] - before[cut] + apart[cut] + send(s, i);
         Choice choice{std::max(left.worst, stage),
                       left.squares + squared(stage), cut};
         // The earliest of equal cuts is taken.

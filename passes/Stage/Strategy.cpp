@@ -11,7 +11,6 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <algorithm>
 
@@ -276,11 +275,10 @@ llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
 }
 
 llvm::Expected<Strategy> Strategy::fromFile(llvm::StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer)
-    return makeError(ExitCode::InputOutput, "cannot read '" + path + "': " +
-                                                buffer.getError().message());
-  return fromYAML((*buffer)->getBuffer(), path);
+  auto text = readYamlFile(path);
+  if (!text)
+    return text.takeError();
+  return fromYAML(*text, path);
 }
 
 llvm::Expected<Strategy> Strategy::parse(llvm::StringRef text) {

@@ -16,6 +16,9 @@
 
 using namespace ax;
 
+/// What faults of runs begin with.
+static const std::string flag = "--dry-run: ";
+
 static std::string readAll(llvm::StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path);
   return buffer ? (*buffer)->getBuffer().str() : "";
@@ -39,11 +42,12 @@ public:
   DryRun(std::string axrun, std::string folder, const Options &options)
       : axrun(std::move(axrun)), folder(std::move(folder)), options(options) {}
 
-  /// Makes the plan of a strategy, which has this number from then on.
-  llvm::Error writePlan(const Strategy &strategy, size_t number) const;
   /// Returns the seconds of a step.
-  llvm::Expected<double> measure(const Strategy &strategy,
-                                 size_t number) const {
+  llvm::Expected<double> measure(const Strategy &strategy, size_t number,
+                                 bool isFirst) const {
+    if (isFirst)
+      if (llvm::Error error = writePlan(strategy, number))
+        return error;
     std::vector<std::string> words = {axrun,
                                       planOf(number),
                                       "--random-inputs=1",
@@ -52,7 +56,8 @@ public:
                                       "--iterations=3",
                                       "--in-flight=1",
                                       "--json=" + inFolder("times.json")};
-    if (options.machine && !options.machine->target.empty())
+    if (auto machine = driver::machineOf(options);
+        machine && !machine->target.empty())
       words.push_back("--device=cuda");
     std::string output = inFolder("output");
     std::optional<llvm::StringRef> streams[] = {"", "", output};
@@ -63,12 +68,14 @@ public:
     std::optional<double> milliseconds = readMedian();
     if (code || !milliseconds)
       return makeError(ExitCode::RunFailed,
-                       "--dry-run: " + search::flagsOf(strategy) + ": " +
+                       flag + search::flagsOf(strategy) + ": " +
                            llvm::StringRef(readAll(output)).trim());
     return *milliseconds * 1e-3;
   }
 
 private:
+  /// Makes the plan of a strategy, which has this number from then on.
+  llvm::Error writePlan(const Strategy &strategy, size_t number) const;
   /// Nothing where axrun has not come so far.
   std::optional<double> readMedian() const {
     auto times = llvm::json::parse(readAll(inFolder("times.json")));
@@ -127,19 +134,25 @@ llvm::Error ax::measureBest(search::Result &found, int64_t count,
   llvm::MutableArrayRef<search::Candidate> all(found.candidates);
   auto numFit = llvm::count_if(all, [](const auto &one) { return one.fits; });
   auto best = all.take_front(std::min<int64_t>(count, numFit));
-  for (auto [number, one] : llvm::enumerate(best))
-    if (llvm::Error error = run.writePlan(one.strategy, number))
-      return error;
   // In turns, so that what else the machine does for a while disturbs all.
   constexpr int numRounds = 3;
   for (int round = 0; round < numRounds; ++round)
     for (auto [number, one] : llvm::enumerate(best)) {
-      auto seconds = run.measure(one.strategy, number);
-      if (!seconds)
-        return seconds.takeError();
-      one.measuredSeconds =
-          std::min(*seconds, one.measuredSeconds.value_or(*seconds));
+      if (!one.fault.empty())
+        continue;
+      auto seconds = run.measure(one.strategy, number, /*isFirst=*/round == 0);
+      if (seconds)
+        one.measuredSeconds =
+            std::min(*seconds, one.measuredSeconds.value_or(*seconds));
+      else
+        one.fault = describeError(seconds.takeError()).message;
+      one.fits = one.fault.empty();
     }
-  llvm::stable_sort(best, search::isBetter);
+  llvm::stable_sort(all, search::isBetter);
+  const search::Candidate &first = all.front();
+  if (!first.measuredSeconds)
+    for (const search::Candidate &one : all)
+      if (one.fault.find(flag) == 0)
+        return makeError(ExitCode::RunFailed, one.fault);
   return llvm::Error::success();
 }

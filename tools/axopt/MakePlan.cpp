@@ -58,6 +58,12 @@ load(const Options &options, driver::Diagnostics &diagnostics,
       return error;
     return module;
   }
+  // A search takes long, and would be lost.
+  if (options.search)
+    for (const std::string &file : {options.output, options.saveStrategy})
+      if (!file.empty() && file != "-")
+        if (llvm::Error error = AtomicFile::check(file))
+          return error;
   CompileOptions how;
   how.after = [&](llvm::StringRef phase, ModuleOp module) {
     printDump(options, phase, module);

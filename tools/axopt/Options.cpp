@@ -79,10 +79,11 @@ llvm::Error checkUse(const CommandLine &flags, const Options &options) {
                         ? "tells of the compiled plan '"
                         : "and --report tell of the plan '") +
                    options.input + "'");
-    if (std::string idle =
-            flags.firstOf({OPT_o, OPT_verify, OPT_export_onnx, OPT_weights,
-                           OPT_partial, OPT_explain, OPT_report, OPT_strict,
-                           OPT_save_strategy, OPT_help6_debugging});
+    if (std::string idle = flags.firstOf(
+            {OPT_o, OPT_verify, OPT_export_onnx, OPT_weights, OPT_partial,
+             OPT_explain, OPT_report, OPT_strict, OPT_save_strategy, OPT_auto,
+             OPT_devices, OPT_dry_run, OPT_memory, OPT_time_limit, OPT_machine,
+             OPT_help6_debugging});
         !idle.empty())
       return usage(idle +
                    " has no use beside --inspect, which compiles nothing");

@@ -30,7 +30,8 @@ Machine machineOf(mlir::Operation *op);
 const Library &libraryOf(mlir::Operation *op);
 
 /// Returns what a plan has in `kMachine` for it: the name of a GPU whose data
-/// sheet it is, or a dictionary with all that is not as in the generic machine.
+/// sheet it is, or a dictionary with all that is not as there, or as in the
+/// generic machine.
 mlir::Attribute toAttribute(const MachineRates &rates,
                             mlir::MLIRContext *context);
 

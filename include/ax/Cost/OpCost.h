@@ -40,10 +40,14 @@ double seconds(mlir::Operation *op, const sharding::Mesh &mesh,
 double secondsInPlace(mlir::Operation *op, const sharding::Mesh &mesh,
                       const Machine &machine);
 
-/// How many ranks of a group are on each host, and on how many hosts.
+/// On how many hosts a group is, and how many of its ranks are on that which
+/// has fewest.
 struct Spread {
   int64_t inHost = 1, hosts = 1;
 };
+Spread spreadOf(llvm::ArrayRef<int64_t> group, int64_t ranksPerHost);
+/// Groups wait for the one that takes longest.
+Spread worseOf(Spread a, Spread b);
 /// Returns how long a collective of such groups takes, of which each rank has
 /// so many bytes (sharding::payloadBytes).
 double exchangeSeconds(sharding::StepKind kind, Spread spread, double bytes,
@@ -53,10 +57,10 @@ double exchangeSeconds(sharding::StepKind kind, Spread spread, double bytes,
 sharding::CostFn collectiveCost(const sharding::Mesh &mesh,
                                 const Machine &machine);
 
-/// Returns the time that a value takes from a rank of one coordinate on `pipe`
-/// to that of another.
-double transferSeconds(double bytes, int64_t from, int64_t to,
-                       const sharding::Mesh &mesh, const Machine &machine);
+/// Returns the way from ranks of one coordinate on `pipe` to those of another:
+/// that between hosts, if one of them has to take it.
+const Link &linkBetween(int64_t from, int64_t to, const sharding::Mesh &mesh,
+                        const Machine &machine);
 
 } // namespace ax::cost
 

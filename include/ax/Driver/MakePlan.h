@@ -10,6 +10,10 @@
 
 namespace ax::driver {
 
+/// Returns what a plan is priced for: what `--machine` says, or the GPU that
+/// kernels are compiled for; nothing: a generic processor.
+std::optional<MachineRates> machineOf(const ModelOptions &options);
+
 /// Told of a search, before the plan is made of its first candidate, which it
 /// may put there; an error ends it.
 using OnFound = std::function<llvm::Error(search::Result &)>;

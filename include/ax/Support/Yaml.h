@@ -14,6 +14,11 @@ namespace ax {
 /// text: it is too long or nested too deeply.
 llvm::Error checkYaml(llvm::StringRef text, llvm::StringRef fileName);
 
+/// Reads such a file, of which `checkYaml` would refuse more than is read; an
+/// InputOutput error, with `advice` behind it.
+llvm::Expected<std::string> readYamlFile(llvm::StringRef path,
+                                         llvm::StringRef advice = "");
+
 /// Keeps the first message of the parser in the string that `out` points to, as
 /// `LINE: ...`.
 void keepFirstYamlError(const llvm::SMDiagnostic &diagnostic, void *out);

@@ -58,11 +58,27 @@ TEST_F(ExchangeCost, BetweenHostsGoesWhatRanksHaveThen) {
 }
 
 TEST_F(ExchangeCost, TransfersKnowWhereStagesAre) {
-  EXPECT_DOUBLE_EQ(cost::transferSeconds(40, 0, 1, mesh, machine), 400);
+  auto seconds = [&] {
+    return cost::linkBetween(0, 1, mesh, machine).seconds(40);
+  };
+  EXPECT_DOUBLE_EQ(seconds(), 400);
   machine.ranksPerHost = 8;
-  EXPECT_DOUBLE_EQ(cost::transferSeconds(40, 0, 1, mesh, machine), 40);
+  EXPECT_DOUBLE_EQ(seconds(), 40);
   machine.ranksPerHost = 0;
-  EXPECT_DOUBLE_EQ(cost::transferSeconds(40, 0, 1, mesh, machine), 40);
+  EXPECT_DOUBLE_EQ(seconds(), 40);
+  // Ranks 2 and 6 are on one host, 3 and 7 are not.
+  machine.ranksPerHost = 7;
+  EXPECT_DOUBLE_EQ(seconds(), 400);
+}
+
+/// Hosts of 3: of the pairs 0 1, 2 3, ... the second one is on two hosts, and
+/// of each four one rank or two are on the host that has fewer.
+TEST_F(ExchangeCost, TheWorstGroupCounts) {
+  machine.ranksPerHost = 3;
+  EXPECT_DOUBLE_EQ(seconds(StepKind::AllReduce, {mesh.whole("col")}, 40), 400);
+  EXPECT_DOUBLE_EQ(
+      seconds(StepKind::AllReduce, {mesh.whole("data"), mesh.whole("col")}, 40),
+      400);
 }
 
 /// What ax/Sharding/Reshard.h asks of prices, whose paths are cheapest then.
@@ -80,7 +96,7 @@ TEST(ExchangeCostRandom, OneCollectiveIsNotDearerThanSeveral) {
     machine.link = {1e-6 * static_cast<double>(pick(9)), 1e9};
     machine.hostLink = {machine.link.latency * (1 + pick(3)),
                         1e9 / static_cast<double>(1 + pick(50))};
-    machine.ranksPerHost = int64_t(1) << pick(8);
+    machine.ranksPerHost = pick(2) ? int64_t(1) << pick(8) : 1 + pick(40);
     sharding::CostFn cost = cost::collectiveCost(mesh, machine);
     SubAxes first, second, both;
     for (const sharding::Axis &axis : axes)
