@@ -27,7 +27,7 @@ def calibrated(start, ranks, *flags):
                 r"  memory               \S+ .iB\n"
                 r"  exchanges            \S+ us and \S+ .?B/s; "
                 + ("not measured: there is one rank\n" if ranks == 1 else
-                   r"times differ from these by a factor of \S+\n")
+                   r"times differ from these by a factor of [\d.]+(: was something else running\?)?\n")
                 + rf"{re.escape(path)} has it, for axopt --machine\n", said):
             raise Failed(said)
         words = "1 rank" if ranks == 1 else f"{ranks} ranks"
