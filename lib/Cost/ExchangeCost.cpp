@@ -11,9 +11,10 @@
 //
 // That keeps what ax/Sharding/Reshard.h asks of prices as long as the way
 // between hosts is not the faster one: one collective over two axes is then
-// never dearer than one over each. Where groups over an axis lie on hosts unlike
-// each other, as neighbouring pairs do on hosts of three ranks, the price is that
-// of the worst, which may be more than what two collectives would take.
+// never dearer than one over each. Where groups over an axis lie on hosts
+// unlike each other, as neighbouring pairs do on hosts of three ranks, the
+// price is that of the worst, which may be more than what two collectives would
+// take.
 //
 //===----------------------------------------------------------------------===//
 #include "ax/Cost/OpCost.h"
