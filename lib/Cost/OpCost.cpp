@@ -129,6 +129,12 @@ static double secondsWith(double moreBytes, Operation *op,
   double bytes = moreBytes;
   for (Value value : op->getOperands())
     bytes += bytesRead(value, mesh);
+  // Of a table, as of embeddings, it reads the rows that it gives.
+  if (auto lookUp = dyn_cast<GatherOp>(op)) {
+    int64_t table = bytesRead(lookUp->getOperand(0), mesh);
+    int64_t rows = cost::localBytes(tensorType(lookUp->getResult(0)), mesh);
+    bytes -= static_cast<double>(std::max<int64_t>(0, table - rows));
+  }
   for (Value value : op->getResults())
     if (isWritten(value))
       bytes += cost::localBytes(tensorType(value), mesh);

@@ -16,9 +16,6 @@
 
 using namespace ax;
 
-/// What faults of runs begin with.
-static const std::string flag = "--dry-run: ";
-
 static std::string readAll(llvm::StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path);
   return buffer ? (*buffer)->getBuffer().str() : "";
@@ -68,7 +65,7 @@ public:
     std::optional<double> milliseconds = readMedian();
     if (code || !milliseconds)
       return makeError(ExitCode::RunFailed,
-                       flag + search::flagsOf(strategy) + ": " +
+                       "--dry-run: " + search::flagsOf(strategy) + ": " +
                            llvm::StringRef(readAll(output)).trim());
     return *milliseconds * 1e-3;
   }
@@ -136,6 +133,7 @@ llvm::Error ax::measureBest(search::Result &found, int64_t count,
   auto best = all.take_front(std::min<int64_t>(count, numFit));
   // In turns, so that what else the machine does for a while disturbs all.
   constexpr int numRounds = 3;
+  std::string cause;
   for (int round = 0; round < numRounds; ++round)
     for (auto [number, one] : llvm::enumerate(best)) {
       if (!one.fault.empty())
@@ -147,12 +145,11 @@ llvm::Error ax::measureBest(search::Result &found, int64_t count,
       else
         one.fault = describeError(seconds.takeError()).message;
       one.fits = one.fault.empty();
+      if (cause.empty())
+        cause = one.fault;
     }
   llvm::stable_sort(all, search::isBetter);
-  const search::Candidate &first = all.front();
-  if (!first.measuredSeconds)
-    for (const search::Candidate &one : all)
-      if (one.fault.find(flag) == 0)
-        return makeError(ExitCode::RunFailed, one.fault);
-  return llvm::Error::success();
+  return all.front().measuredSeconds || cause.empty()
+             ? llvm::Error::success()
+             : makeError(ExitCode::RunFailed, cause);
 }
