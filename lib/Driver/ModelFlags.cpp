@@ -184,9 +184,8 @@ llvm::Error readSearch(const CommandLine &flags, ModelOptions &options) {
                            "to stay");
   search::Options &search = options.search.emplace();
   flags.read(OPT_devices, search.devices);
-  constexpr int64_t mostDevices = int64_t(1) << 20;
-  if (search.devices < 1 || search.devices > mostDevices)
-    return usage("--devices is from 1 to " + llvm::Twine(mostDevices));
+  if (search.devices < 1 || search.devices > Strategy::maxRanks)
+    return usage("--devices is from 1 to " + llvm::Twine(Strategy::maxRanks));
   if (flags.has(OPT_memory)) {
     std::string size = flags.text(OPT_memory);
     std::optional<int64_t> bytes = parseBytes(size);

@@ -9,6 +9,63 @@
 using namespace ax;
 using namespace ax::search;
 
+static std::vector<int64_t> primesOf(int64_t size) {
+  std::vector<int64_t> primes;
+  for (int64_t prime = 2; size > 1; ++prime) {
+    if (prime * prime > size)
+      prime = size;
+    if (size % prime == 0)
+      primes.push_back(prime);
+    while (size % prime == 0)
+      size /= prime;
+  }
+  return primes;
+}
+
+/// Takes back what has no use at the sizes that there are now; false where
+/// that is fixed, or sizes make no sense.
+static bool adapt(Strategy &s, const Space &space) {
+  const Fixed &fixed = space.fixed;
+  // The same as columns alone.
+  if (!fixed.tensor && s.tensor.row > 1 && s.tensor.col == 1)
+    return false;
+  if (s.zero < 0 || s.zero > 3)
+    return false;
+  if (s.zero > 0 && s.data == 1) {
+    if (fixed.zero)
+      return false;
+    s.zero = 0;
+  }
+  if (s.sequenceParallel && (s.tensor.col == 1 || s.tensor.row > 1)) {
+    if (fixed.sequenceParallel)
+      return false;
+    s.sequenceParallel = false;
+  }
+  if (s.pipe == 1 && fixed.schedule)
+    return false;
+  if (s.pipe == 1)
+    s.schedule = ScheduleChoice();
+  // Slices are for pipelines, and keep what training needs meanwhile small.
+  if (s.pipe == 1 && s.micro > 1 && !s.training) {
+    if (fixed.micro)
+      return true;
+    s.micro = 1;
+  }
+  // Ranks and slices that do not divide the batch would each do all of it;
+  // of sizes that are given, the compiler tells.
+  int64_t given = 1, chosen = 1;
+  for (auto [size, isFixed] :
+       {std::pair(s.micro, fixed.micro), std::pair(s.data, fixed.data),
+        std::pair(s.tensor.depth, fixed.tensor)})
+    (isFixed ? given : chosen) *= size;
+  if (space.batch && space.batch / std::gcd(space.batch, given) % chosen)
+    return false;
+  llvm::Error error = s.checkSchedule();
+  bool isPossible = !error;
+  llvm::consumeError(std::move(error));
+  return isPossible;
+}
+
 namespace {
 
 /// A size of the mesh whose product with the others is the number of ranks.
@@ -62,19 +119,6 @@ private:
       }
   }
 
-  static std::vector<int64_t> primesOf(int64_t size) {
-    std::vector<int64_t> primes;
-    for (int64_t prime = 2; size > 1; ++prime) {
-      if (prime * prime > size)
-        prime = size;
-      if (size % prime == 0)
-        primes.push_back(prime);
-      while (size % prime == 0)
-        size /= prime;
-    }
-    return primes;
-  }
-
   void changeSlices() {
     if (fixed.micro)
       return;
@@ -102,52 +146,6 @@ private:
         });
   }
 
-public:
-  /// Takes back what has no use at the sizes that there are now; false where
-  /// that is fixed, or sizes make no sense.
-  static bool adapt(Strategy &s, const Space &space) {
-    const Fixed &fixed = space.fixed;
-    // The same as columns alone.
-    if (!fixed.tensor && s.tensor.row > 1 && s.tensor.col == 1)
-      return false;
-    if (s.zero < 0 || s.zero > 3)
-      return false;
-    if (s.zero > 0 && s.data == 1) {
-      if (fixed.zero)
-        return false;
-      s.zero = 0;
-    }
-    if (s.sequenceParallel && (s.tensor.col == 1 || s.tensor.row > 1)) {
-      if (fixed.sequenceParallel)
-        return false;
-      s.sequenceParallel = false;
-    }
-    if (s.pipe == 1 && fixed.schedule)
-      return false;
-    if (s.pipe == 1)
-      s.schedule = ScheduleChoice();
-    // Slices are for pipelines, and keep what training needs meanwhile small.
-    if (s.pipe == 1 && s.micro > 1 && !s.training) {
-      if (fixed.micro)
-        return true;
-      s.micro = 1;
-    }
-    // Ranks and slices that do not divide the batch would each do all of it;
-    // of sizes that are given, the compiler tells.
-    int64_t given = 1, chosen = 1;
-    for (auto [size, isFixed] :
-         {std::pair(s.micro, fixed.micro), std::pair(s.data, fixed.data),
-          std::pair(s.tensor.depth, fixed.tensor)})
-      (isFixed ? given : chosen) *= size;
-    if (space.batch && space.batch / std::gcd(space.batch, given) % chosen)
-      return false;
-    llvm::Error error = s.checkSchedule();
-    bool isPossible = !error;
-    llvm::consumeError(std::move(error));
-    return isPossible;
-  }
-
-private:
   const Strategy &strategy;
   const Space &space;
   const Fixed &fixed;
@@ -190,7 +188,7 @@ search::findBeginnings(const Strategy &strategy, const Space &space) {
           begin.tensor = TensorGrid{1, tensor, 1};
         if (!fixed.micro)
           begin.micro = pipe == 1 ? 1 : slices;
-        if (Neighbours::adapt(begin, space))
+        if (adapt(begin, space))
           group.push_back(std::move(begin));
         if (pipe == 1 || fixed.micro)
           break;

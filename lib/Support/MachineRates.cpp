@@ -160,11 +160,4 @@ llvm::Expected<MachineRates> MachineRates::parse(llvm::StringRef text) {
   return fromYAML(*read, text);
 }
 
-std::string MachineRates::toYAML() const {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::yaml::Output output(os);
-  MachineRates copy = *this;
-  output << copy;
-  return text;
-}
+std::string MachineRates::toYAML() const { return printYaml(*this); }

@@ -16,8 +16,6 @@
 
 using namespace ax;
 
-static constexpr int64_t maxRanks = int64_t(1) << 20;
-
 static llvm::Error usage(const llvm::Twine &message) {
   return makeError(ExitCode::Usage, message);
 }
@@ -289,11 +287,4 @@ llvm::Expected<Strategy> Strategy::parse(llvm::StringRef text) {
   return fromYAML(isWhole ? text.str() : ("{" + text + "}").str(), "strategy");
 }
 
-std::string Strategy::toYAML() const {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::yaml::Output output(os);
-  Strategy copy = *this;
-  output << copy;
-  return text;
-}
+std::string Strategy::toYAML() const { return printYaml(*this); }

@@ -57,8 +57,7 @@ public:
         machine && !machine->target.empty())
       words.push_back("--device=cuda");
     std::string output = inFolder("output");
-    std::optional<llvm::StringRef> streams[] = {"", "", output};
-    streams[1] = output;
+    std::optional<llvm::StringRef> streams[] = {"", output, output};
     int code = llvm::sys::ExecuteAndWait(
         axrun, llvm::SmallVector<llvm::StringRef>(words.begin(), words.end()),
         std::nullopt, streams);

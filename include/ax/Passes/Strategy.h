@@ -56,6 +56,9 @@ private:
 
 /// A list of pins on the layout of everything; propagation makes the rest.
 struct Strategy {
+  /// A mesh has no more, nor a batch more slices.
+  static constexpr int64_t maxRanks = int64_t(1) << 20;
+
   int64_t data = 1, pipe = 1, micro = 1;
   TensorGrid tensor;
   /// Space axes, outermost first; a permutation of pipe, data, depth, row, col.

@@ -20,9 +20,6 @@ struct Link {
   double seconds(double bytes) const {
     return latency + bytes / bytesPerSecond;
   }
-  bool operator==(const Link &o) const {
-    return latency == o.latency && bytesPerSecond == o.bytesPerSecond;
-  }
 };
 
 /// What one rank gets of its machine while all others use it, too. The numbers

@@ -44,6 +44,16 @@ parseYaml(llvm::StringRef text, llvm::StringRef fileName, T &value,
   return makeError(ExitCode::Usage, fileName + ":" + message);
 }
 
+/// Writes the same.
+template <typename T>
+std::string printYaml(T value) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::yaml::Output output(os);
+  output << value;
+  return text;
+}
+
 } // namespace ax
 
 #endif // AX_SUPPORT_YAML_H
