@@ -106,6 +106,7 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   options.pins.assign(strategy.shard.begin(), strategy.shard.end());
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
   plan.addPass(createShard(options));
+  plan.addPass(createCarryStates());
   plan.addPass(createSumPartials());
   plan.addPass(createExchangeNarrow());
 }

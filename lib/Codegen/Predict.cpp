@@ -96,6 +96,7 @@ findMemory(ProgramOp program, const rt::Program &planned, bool isGpu) {
     rt::MemoryNeeds needs = rt::findNeeds(planned, stage);
     memory.weights = needs.weights;
     memory.optimizer = needs.optimizer;
+    memory.carried = needs.carried;
     memory.constants = needs.constants;
     memory.slots = needs.slots;
     // The host's device uses those of all micro-batches where requests have

@@ -35,6 +35,10 @@ defm max : Value<
   "max", "NODE=N",
   "Room for N results of a node of which data decide how many there are: by "
   "name or pattern", help1_input, [Repeatable]>;
+defm carry : Value<
+  "carry", "OUTPUT=INPUT",
+  "An output that is an input of the next step, as a cache of keys, and stays on "
+  "its ranks: present.*=past_key_values.*", help1_input, [Repeatable]>;
 defm test_data : Value<
   "test-data", "DIR",
   "Take the shapes of inputs from an ONNX test-case folder", help1_input>;

@@ -51,6 +51,13 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
       return usage("--max=" + text + ": expected NODE=N, N from 1 to 16777216");
     options.maxResults.emplace_back(node.str(), count);
   }
+  for (const std::string &text : flags.list(OPT_carry))
+    if (llvm::Error error = import::addCarry(options, text))
+      return error;
+  if (!options.carried.empty() && (options.training || options.evaluationMode))
+    return usage("--carry is not for " +
+                 llvm::Twine(options.training ? "--train" : "--eval") +
+                 ": it takes a model for inference as it was exported");
   if (!options.maxResults.empty() && options.training)
     return usage("--max is not for --train: --eval takes the model for "
                  "inference");

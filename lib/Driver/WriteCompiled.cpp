@@ -37,6 +37,8 @@ llvm::Error driver::writeCompiled(mlir::ModuleOp module,
   auto compiled = codegen::compilePlan(plan, names, options.targets, how);
   if (!compiled)
     return addContext(compiled.takeError(), input);
+  compiled->setPredicted(plan::predictSteps(module, predict(module)),
+                         cost::machineOf(plan).name);
   compiled->text = std::move(*text);
   compiled->files = std::move(files);
   compiled->files.folder = folder.str().str();

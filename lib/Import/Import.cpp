@@ -5,6 +5,7 @@
 
 #include "BatchStatistics.h"
 #include "Bits.h"
+#include "CarriedValues.h"
 #include "GraphImporter.h"
 #include "InputBinder.h"
 #include "KeptValues.h"
@@ -215,6 +216,8 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
                      "the imported program does not verify: " +
                          describeError(b.takeFailure()).message);
   markSamples(program, numOutputs);
+  if (llvm::Error error = markCarried(program, options.carried))
+    return error;
   return checkBatchParts(program, options.batchParts);
 }
 

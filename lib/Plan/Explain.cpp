@@ -308,6 +308,7 @@ std::string plan::reportJSON(ModuleOp module,
         json.attribute("weights", planned.weights);
         json.attribute("gradients", planned.gradients);
         json.attribute("optimizer", planned.optimizer);
+        json.attribute("carried", planned.carried);
         json.attribute("activations", planned.activations);
         json.attribute("constants", planned.constants);
       }

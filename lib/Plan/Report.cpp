@@ -273,6 +273,14 @@ Report plan::makeReport(ModuleOp module, const cost::Predictions &predictions) {
   return report;
 }
 
+std::map<std::string, double>
+plan::predictSteps(ModuleOp module, const cost::Predictions &predictions) {
+  std::map<std::string, double> seconds;
+  for (const ProgramReport &program : makeReport(module, predictions).programs)
+    seconds[ProgramOp(program.op).getSymName().str()] = program.seconds;
+  return seconds;
+}
+
 StepPrediction plan::predictStep(ModuleOp module,
                                  const cost::Predictions &predictions) {
   StepPrediction step;

@@ -97,6 +97,7 @@ static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
     };
     part("gradients", memory.gradients);
     part("optimizer", memory.optimizer);
+    part("carried", memory.carried);
     part("activations", memory.activations);
     part("constants", memory.constants);
     part("transfers", memory.slots);

@@ -34,7 +34,7 @@ private:
   Value resultOf(ResultRole role);
   bool isFinite(Value condition) const;
   void verifyStore(StoreOp store);
-  void verifyNothingIsForgotten();
+  void verifyNothingIsForgotten(bool trains);
   void verifyNothingIsInVain();
 
   ProgramOp program;
@@ -163,16 +163,18 @@ void StoreVerifier::verifyStore(StoreOp store) {
     fault() << "the new value of @" << other.getValue();
 }
 
-/// What is zero at first would be zero in every step.
-void StoreVerifier::verifyNothingIsForgotten() {
+/// What is zero at first would be zero in every step. A program that trains
+/// stores it itself; of others, one of the plan's programs does.
+void StoreVerifier::verifyNothingIsForgotten(bool trains) {
   llvm::DenseSet<StringAttr> loaded, stored;
-  program.walk([&](Operation *op) {
-    if (auto load = dyn_cast<LoadOp>(op))
-      loaded.insert(load.getStateAttr().getAttr());
-    if (auto store = dyn_cast<StoreOp>(op))
-      stored.insert(store.getStateAttr().getAttr());
-  });
   auto plan = cast<PlanOp>(program->getParentOp());
+  program.walk([&](LoadOp load) {
+    loaded.insert(load.getStateAttr().getAttr());
+  });
+  Operation *storing = trains ? program.getOperation() : plan.getOperation();
+  storing->walk([&](StoreOp store) {
+    stored.insert(store.getStateAttr().getAttr());
+  });
   for (auto state : plan.getBody().getOps<StateOp>()) {
     StringAttr name = state.getSymNameAttr();
     if (state.isZeroAtFirst() && loaded.contains(name) &&
@@ -238,10 +240,10 @@ void StoreVerifier::verify() {
     else if (norm)
       verifyStore(store);
   });
-  if (changesNothing || !norm)
-    return;
-  verifyNothingIsForgotten();
-  verifyNothingIsInVain();
+  bool trains = !changesNothing && norm;
+  verifyNothingIsForgotten(trains);
+  if (trains)
+    verifyNothingIsInVain();
 }
 
 void plan::verifyStores(ProgramOp program) { StoreVerifier(program).verify(); }

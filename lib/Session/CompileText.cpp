@@ -24,6 +24,21 @@ static void printDump(llvm::StringRef step, PlanOp plan) {
   llvm::errs() << '\n';
 }
 
+/// As a compiled plan has it from axopt; nothing where that cannot be known,
+/// which ends no run.
+static void addPredicted(mlir::ModuleOp module, rt::CompiledPlan &compiled) {
+  PlanOp plan = *module.getOps<PlanOp>().begin();
+  cost::Predictions lists;
+  for (auto program : plan.getBody().getOps<ProgramOp>()) {
+    auto predicted = codegen::predict(program);
+    if (!predicted)
+      return llvm::consumeError(predicted.takeError());
+    lists.insert(predicted->begin(), predicted->end());
+  }
+  compiled.setPredicted(plan::predictSteps(module, lists),
+                        cost::machineOf(plan).name);
+}
+
 llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
                                              const std::string &path,
                                              const SessionOptions &options,
@@ -69,6 +84,8 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
   auto compiled = codegen::compilePlan(plan, *chosen, target, how);
   if (!compiled)
     return addContext(compiled.takeError(), path);
+  if (options.predictsTimes)
+    addPredicted(module, *compiled);
   PlanSource source{std::move(*compiled), {path}};
   source.plan.files = plan::filesOf(plan);
   if (std::string constants = plan::constantsFile(plan, path);

@@ -59,7 +59,8 @@ static bool reducesOverTime(Operation *op, const sharding::Mesh &mesh) {
 /// Returns the action that `op` has by itself, whatever its operands are.
 Action Placement::ownAction(Operation *op) const {
   Action action = markedAction(op);
-  if (isa<StoreOp>(op) || reducesOverTime(op, mesh))
+  // What is carried says that it is done at once.
+  if ((isa<StoreOp>(op) && !op->hasAttr(kAction)) || reducesOverTime(op, mesh))
     return Action::Update;
   // What gradients of several stages make.
   if (action != Action::Forward && stages > 1 && !markedStage(op))

@@ -32,6 +32,16 @@ std::shared_ptr<Program> TargetPrograms::find(llvm::StringRef name) const {
   return nullptr;
 }
 
+void CompiledPlan::setPredicted(const std::map<std::string, double> &seconds,
+                                llvm::StringRef machine) {
+  for (TargetPrograms &target : targets)
+    for (const std::shared_ptr<Program> &program : target.programs)
+      if (auto known = seconds.find(program->name); known != seconds.end()) {
+        program->predictedSeconds = known->second;
+        program->predictedFor = machine.str();
+      }
+}
+
 bool isCompiledPlan(const std::string &path) {
   auto file = MappedFile::open(path);
   if (file)

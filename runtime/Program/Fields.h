@@ -333,6 +333,7 @@ void visit(Archive &a, Program &program) {
   a(7, program.kernels), a(8, program.stages), a(9, program.learningRateSteps);
   a(10, program.optimizer), a(11, program.folded);
   a(12, program.foldedParameters);
+  a(13, program.predictedSeconds), a(14, program.predictedFor);
 }
 
 template <typename Archive>

@@ -15,6 +15,7 @@ namespace ax::rt {
 static constexpr std::pair<const char *, int64_t MemoryNeeds::*> kinds[] = {
     {"weights", &MemoryNeeds::weights},
     {"optimizer", &MemoryNeeds::optimizer},
+    {"carried states", &MemoryNeeds::carried},
     {"constants", &MemoryNeeds::constants},
     {"values", &MemoryNeeds::values},
     {"kept values", &MemoryNeeds::kept},
@@ -84,9 +85,10 @@ MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
       const State &state = program.states[index];
       bool isWeight = !state.file.empty() || state.isPrepared;
       if (counts(buffer.index))
-        (isWeight          ? needs.weights
-         : state.isMutable ? needs.optimizer
-                           : needs.constants) += buffer.bytes;
+        (isWeight           ? needs.weights
+         : !state.isMutable ? needs.constants
+         : program.optimizer.empty() ? needs.carried
+                                     : needs.optimizer) += buffer.bytes;
     } else if (buffer.space == Space::Received) {
       const Transfer &transfer = program.transfers[index];
       needs.slots += transfer.bytes * transfer.slots;

@@ -52,7 +52,8 @@ static double perSecond(const Measurement &measurement) {
              : 0;
 }
 
-std::string ax::describe(const Measurement &measurement) {
+std::string ax::describe(const Measurement &measurement,
+                         const rt::Program &program) {
   rt::TimeSummary summary = rt::summarise(measurement.times);
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -65,6 +66,10 @@ std::string ax::describe(const Measurement &measurement) {
                      1e-9 * measurement.flops * perSecond(measurement));
   if (measurement.bubble)
     os << llvm::format(", bubble %.0f %%", 100 * *measurement.bubble);
+  if (program.predictedSeconds > 0)
+    os << llvm::format("; predicted: %.3f ms on '",
+                       1e3 * program.predictedSeconds)
+       << program.predictedFor << "'";
   return text;
 }
 
@@ -165,6 +170,10 @@ std::string ax::toJSON(const Measurement &measurement,
   }
   if (measurement.bubble)
     report["bubble"] = *measurement.bubble;
+  if (program.predictedSeconds > 0) {
+    report["predicted_ms"] = 1e3 * program.predictedSeconds;
+    report["predicted_for"] = llvm::json::fixUTF8(program.predictedFor);
+  }
   if (measurement.rates)
     report["device_rates"] = ratesToJSON(*measurement.rates);
   std::string text;
@@ -198,7 +207,7 @@ llvm::Error ax::writeReports(const RunOptions &options, rt::Executor &executor,
   if (world.isFirst()) {
     measurement.bubble = executor.getBubble();
     if (options.iterations)
-      tell("axrun", describe(measurement));
+      tell("axrun", describe(measurement, executor.getProgram()));
     error = writeGathered(options, executor, measurement);
   }
   return rt::agree(world, "reports", std::move(error));

@@ -9,8 +9,9 @@ namespace ax::cost {
 
 /// What a rank of a stage allocates for a program, as codegen plans it.
 struct RankMemory {
-  /// States from files; other states that change; constants.
-  int64_t weights = 0, optimizer = 0, constants = 0;
+  /// States from files; other states that change, in training and without;
+  /// constants.
+  int64_t weights = 0, optimizer = 0, carried = 0, constants = 0;
   /// What the backward pass leaves for the update; other values on the way,
   /// with those that are kept for it.
   int64_t gradients = 0, activations = 0;
@@ -18,8 +19,8 @@ struct RankMemory {
   int64_t slots = 0, ports = 0;
 
   int64_t total() const {
-    return weights + optimizer + constants + gradients + activations + slots +
-           ports;
+    return weights + optimizer + carried + constants + gradients +
+           activations + slots + ports;
   }
 };
 

@@ -40,6 +40,10 @@ inline std::string countName(llvm::StringRef output) {
   return (output + ".count").str();
 }
 
+/// Attribute of a result until layouts are chosen: the name of the input that
+/// it is in the next step.
+inline constexpr llvm::StringLiteral kCarried = "ax.carried";
+
 /// Attribute of a plan: the names of inputs that take no batches.
 inline constexpr llvm::StringLiteral kUnbatched = "ax.unbatched";
 

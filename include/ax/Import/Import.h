@@ -63,12 +63,18 @@ struct ImportOptions {
   /// beside the outputs, under the values' names. Of what trains, only by
   /// `predict`.
   std::vector<std::string> keptValues;
+  /// Outputs that are inputs of the next step: `--carry OUTPUT=INPUT`. Each may
+  /// have one `*`, which stands for the same text in both. Not of models that
+  /// train.
+  std::vector<std::pair<std::string, std::string>> carried;
 };
 
-/// Adds what `--dim=NAME=SIZE` and `--shape=INPUT=AxBxC` say, without the
-/// flags' names; Usage errors, also where a name is there already.
+/// Adds what `--dim=NAME=SIZE`, `--shape=INPUT=AxBxC` and
+/// `--carry=OUTPUT=INPUT` say, without the flags' names; Usage errors, also
+/// where a name is there already.
 llvm::Error addDim(ImportOptions &options, llvm::StringRef text);
 llvm::Error addShape(ImportOptions &options, llvm::StringRef text);
+llvm::Error addCarry(ImportOptions &options, llvm::StringRef text);
 
 /// The module `ax.plan @model { ax.state...; ax.program @main }`: plain tensor
 /// types, static shapes, no mesh. Operations carry the name of their ONNX node

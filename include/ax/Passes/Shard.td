@@ -111,6 +111,19 @@ def InsertReshards : Pass<"ax-insert-reshards", "::ax::PlanOp"> {
   let dependentDialects = ["ax::AxDialect"];
 }
 
+def CarryStates : Pass<"ax-carry-states", "::ax::PlanOp"> {
+  let summary = "What a step leaves for the next becomes a state";
+  let description = [{
+    After Shard: an output that is an input of the next step (`ax.carried`) is
+    stored in a state of the input's name, which is zero at first, and the input is
+    loaded from it. Until then both are values like any other, laid out as who reads
+    and makes them has them; the state has the layout of the input, to which what is
+    stored is brought. Programs that carry the same input have one state. With
+    micro-batches each would leave another value: that is an error.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def SumPartials : Pass<"ax-sum-partials", "::ax::PlanOp"> {
   let summary = "Partial sums are added before they are reduced";
   let description = [{

@@ -10,6 +10,8 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
 
+#include <map>
+
 namespace ax::plan {
 
 /// Parses a plan, and reads its constants. The files are untrusted: BadPlan
@@ -64,6 +66,9 @@ struct StepPrediction {
 };
 StepPrediction predictStep(mlir::ModuleOp module,
                            const cost::Predictions &predictions);
+/// What a step takes of each program, by the program's name, in seconds.
+std::map<std::string, double>
+predictSteps(mlir::ModuleOp module, const cost::Predictions &predictions);
 
 /// Mesh and groups, stages, state and peak memory per rank, FLOPs, number and
 /// bytes of collectives per axis.

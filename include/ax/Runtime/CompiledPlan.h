@@ -49,6 +49,11 @@ struct CompiledPlan {
   std::vector<TargetPrograms> targets;
   /// Empty: states come from the model's files.
   std::vector<EmbeddedPiece> embedded;
+
+  /// Says how long a step of each program, by its name, was predicted to take on
+  /// the machine.
+  void setPredicted(const std::map<std::string, double> &seconds,
+                    llvm::StringRef machine);
 };
 
 /// Whether the file begins like a compiled plan. False for what cannot be read.

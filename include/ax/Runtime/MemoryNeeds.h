@@ -14,8 +14,9 @@ namespace ax::rt {
 /// for attention, whose gradient takes much.
 struct MemoryNeeds {
   /// States from files, or prepared, and what is made of them once, or when
-  /// they are updated; other states that change; all other ones.
-  int64_t weights = 0, optimizer = 0, constants = 0;
+  /// they are updated; other states that change, in training and without; all
+  /// other ones.
+  int64_t weights = 0, optimizer = 0, carried = 0, constants = 0;
   /// What lists make on their way, and what they keep for others.
   int64_t values = 0, kept = 0;
   /// Slots of transfers, and parts of the program's inputs and outputs, of one

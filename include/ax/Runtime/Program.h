@@ -469,6 +469,10 @@ struct Program {
   int64_t learningRateSteps = 0;
   /// What it trains with, as `adamw(lr=0.001,...)`; empty: not said.
   std::string optimizer;
+  /// How long one step was predicted to take, and on which machine; 0: nobody
+  /// has asked.
+  double predictedSeconds = 0;
+  std::string predictedFor;
 };
 
 /// The group of every rank of `ranks` over `axes`, each group once.

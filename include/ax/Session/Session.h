@@ -90,6 +90,8 @@ struct SessionOptions {
   std::vector<std::string> dumpAfter;
   /// What these steps take goes there.
   bool tellTimes = false;
+  /// Programs know how long a step was predicted to take, also those of text.
+  bool predictsTimes = false;
   /// Plans that are text go through it; null: compiled ones only.
   PlanCompiler compiler = nullptr;
   /// Told what the run can do without; may be left empty.

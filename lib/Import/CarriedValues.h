@@ -1,0 +1,22 @@
+//===- CarriedValues.h - What one step leaves for the next ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_LIB_IMPORT_CARRIEDVALUES_H
+#define AX_LIB_IMPORT_CARRIEDVALUES_H
+
+#include "ax/Dialect/Ax.h"
+
+#include "llvm/Support/Error.h"
+
+namespace ax::import {
+
+/// Marks the outputs that are inputs of the next step (`kCarried`), by
+/// ImportOptions::carried. Of an output that is longer than its input in one
+/// dimension the last part becomes it: a cache that grows by each step loses
+/// what is oldest. Usage errors name what does not fit.
+llvm::Error
+markCarried(ProgramOp program,
+            llvm::ArrayRef<std::pair<std::string, std::string>> patterns);
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_CARRIEDVALUES_H
