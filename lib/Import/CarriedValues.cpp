@@ -58,8 +58,8 @@ namespace {
 class Carrier {
 public:
   explicit Carrier(ProgramOp program)
-      : program(program), output(cast<ReturnOp>(
-                              program.getBody().front().getTerminator())) {}
+      : program(program),
+        output(cast<ReturnOp>(program.getBody().front().getTerminator())) {}
 
   llvm::Error carry(llvm::StringRef outputs, llvm::StringRef inputs);
 
@@ -104,8 +104,8 @@ llvm::Error Carrier::carryOne(unsigned result, const std::string &input) {
                          input + "'");
   auto [giver, isFirst] = givers.try_emplace(input, name.str());
   if (!isFirst)
-    return makeError(ExitCode::Usage, "input '" + input + "' would be '" + name +
-                                          "', and is '" + giver->second +
+    return makeError(ExitCode::Usage, "input '" + input + "' would be '" +
+                                          name + "', and is '" + giver->second +
                                           "' already");
   mlir::OpBuilder builder(output);
   mlir::Value value = output.getOperand(result),
@@ -150,12 +150,11 @@ llvm::Error import::markCarried(
   Carrier carrier(program);
   for (const auto &[outputs, inputs] : patterns)
     if (llvm::Error error = carrier.carry(outputs, inputs))
-      return addContext(std::move(error),
-                        "--carry=" + outputs + "=" + inputs);
+      return addContext(std::move(error), "--carry=" + outputs + "=" + inputs);
   mlir::Block &body = program.getBody().front();
-  program.setFunctionType(mlir::FunctionType::get(
-      program.getContext(), body.getArgumentTypes(),
-      body.getTerminator()->getOperandTypes()));
+  program.setFunctionType(
+      mlir::FunctionType::get(program.getContext(), body.getArgumentTypes(),
+                              body.getTerminator()->getOperandTypes()));
   return llvm::Error::success();
 }
 

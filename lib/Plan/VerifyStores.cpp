@@ -168,13 +168,11 @@ void StoreVerifier::verifyStore(StoreOp store) {
 void StoreVerifier::verifyNothingIsForgotten(bool trains) {
   llvm::DenseSet<StringAttr> loaded, stored;
   auto plan = cast<PlanOp>(program->getParentOp());
-  program.walk([&](LoadOp load) {
-    loaded.insert(load.getStateAttr().getAttr());
-  });
+  program.walk(
+      [&](LoadOp load) { loaded.insert(load.getStateAttr().getAttr()); });
   Operation *storing = trains ? program.getOperation() : plan.getOperation();
-  storing->walk([&](StoreOp store) {
-    stored.insert(store.getStateAttr().getAttr());
-  });
+  storing->walk(
+      [&](StoreOp store) { stored.insert(store.getStateAttr().getAttr()); });
   for (auto state : plan.getBody().getOps<StateOp>()) {
     StringAttr name = state.getSymNameAttr();
     if (state.isZeroAtFirst() && loaded.contains(name) &&

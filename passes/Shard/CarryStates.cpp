@@ -72,7 +72,8 @@ LogicalResult CarryStates::run(ProgramOp program) {
   llvm::BitVector arguments(program.getNumArguments()),
       results(program.getNumResults());
   for (unsigned i = 0, e = program.getNumResults(); i < e; ++i) {
-    auto input = dyn_cast_or_null<StringAttr>(program.getResultAttr(i, kCarried));
+    auto input =
+        dyn_cast_or_null<StringAttr>(program.getResultAttr(i, kCarried));
     if (!input)
       continue;
     auto argument = llvm::find_if(body.getArguments(), [&](BlockArgument one) {
@@ -111,8 +112,8 @@ StateOp CarryStates::stateFor(ProgramOp program, BlockArgument argument) {
   if (state)
     return state;
   OpBuilder builder(*getOperation().getBody().getOps<ProgramOp>().begin());
-  state = StateOp::create(builder, argument.getLoc(), name,
-                          tensorType(argument));
+  state =
+      StateOp::create(builder, argument.getLoc(), name, tensorType(argument));
   // A weight may have the name.
   SymbolTable(getOperation()).insert(state);
   return state;
@@ -126,12 +127,12 @@ Value CarryStates::bring(OpBuilder &builder, Value value,
   RankedTensorType type = tensorType(value);
   auto because =
       builder.getStringAttr("it is stored as " + state.str() + " is");
-  for (const Step &step : shared.getPropagator()
-                              .getResharder()
-                              .plan(getLayout(type, mesh),
-                                    getLayout(wanted, mesh),
-                                    cost::elementBytesOf(type))
-                              .steps) {
+  for (const Step &step :
+       shared.getPropagator()
+           .getResharder()
+           .plan(getLayout(type, mesh), getLayout(wanted, mesh),
+                 cost::elementBytesOf(type))
+           .steps) {
     value = createStep(builder, value.getLoc(), step, value, mesh, because);
     if (place)
       copyStageAndAction(place, value.getDefiningOp());
@@ -148,19 +149,18 @@ LogicalResult CarryStates::carry(ProgramOp program, unsigned result,
   Operation *end = program.getBody().front().getTerminator();
   OpBuilder builder(&program.getBody().front(),
                     program.getBody().front().begin());
-  auto load = LoadOp::create(builder, argument.getLoc(), stored,
-                             state.getSymName());
+  auto load =
+      LoadOp::create(builder, argument.getLoc(), stored, state.getSymName());
   Operation *first =
       argument.use_empty() ? nullptr : *argument.getUsers().begin();
-  argument.replaceAllUsesWith(bring(builder, load, tensorType(argument),
-                                    state.getSymName(), first));
+  argument.replaceAllUsesWith(
+      bring(builder, load, tensorType(argument), state.getSymName(), first));
   builder.setInsertionPoint(end);
   Value value = end->getOperand(result);
   Operation *maker = value.getDefiningOp();
-  Value brought =
-      bring(builder, value, stored, state.getSymName(), maker);
-  auto store = StoreOp::create(builder, brought.getLoc(), state.getSymName(),
-                               brought);
+  Value brought = bring(builder, value, stored, state.getSymName(), maker);
+  auto store =
+      StoreOp::create(builder, brought.getLoc(), state.getSymName(), brought);
   if (maker)
     copyStageAndAction(maker, store);
   // Not at the step's end, as an update: it waits for nothing else.

@@ -85,8 +85,8 @@ MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
       const State &state = program.states[index];
       bool isWeight = !state.file.empty() || state.isPrepared;
       if (counts(buffer.index))
-        (isWeight           ? needs.weights
-         : !state.isMutable ? needs.constants
+        (isWeight                    ? needs.weights
+         : !state.isMutable          ? needs.constants
          : program.optimizer.empty() ? needs.carried
                                      : needs.optimizer) += buffer.bytes;
     } else if (buffer.space == Space::Received) {

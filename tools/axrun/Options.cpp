@@ -362,8 +362,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   session.dumpAfter = flags.list(OPT_dump_after);
   flags.read(OPT_timing, session.tellTimes);
   session.trace = !options.trace.empty() || options.profile;
-  session.predictsTimes = options.iterations || session.trace ||
-                          !options.json.empty();
+  session.predictsTimes =
+      options.iterations || session.trace || !options.json.empty();
   session.warn = [name = toolkit.name](const std::string &text) {
     tell(name, "warning: " + text);
   };

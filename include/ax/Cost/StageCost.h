@@ -19,8 +19,8 @@ struct RankMemory {
   int64_t slots = 0, ports = 0;
 
   int64_t total() const {
-    return weights + optimizer + carried + constants + gradients +
-           activations + slots + ports;
+    return weights + optimizer + carried + constants + gradients + activations +
+           slots + ports;
   }
 };
 

@@ -50,8 +50,8 @@ struct CompiledPlan {
   /// Empty: states come from the model's files.
   std::vector<EmbeddedPiece> embedded;
 
-  /// Says how long a step of each program, by its name, was predicted to take on
-  /// the machine.
+  /// Says how long a step of each program, by its name, was predicted to take
+  /// on the machine.
   void setPredicted(const std::map<std::string, double> &seconds,
                     llvm::StringRef machine);
 };
