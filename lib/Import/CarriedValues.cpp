@@ -58,8 +58,8 @@ namespace {
 class Carrier {
 public:
   explicit Carrier(ProgramOp program)
-      : program(program),
-        output(cast<ReturnOp>(program.getBody().front().getTerminator())) {}
+      : program(program), output(mlir::cast<ReturnOp>(
+                              program.getBody().front().getTerminator())) {}
 
   llvm::Error carry(llvm::StringRef outputs, llvm::StringRef inputs);
 
