@@ -24,6 +24,7 @@ struct Task {
 llvm::Expected<int> trainPlan(const Task &task);
 llvm::Expected<int> evaluateSamples(const Task &task);
 llvm::Expected<int> predictSamples(const Task &task);
+llvm::Expected<int> generateTokens(const Task &task);
 /// Runs one set of inputs, and measures, compares and writes what it gives.
 llvm::Expected<int> runInputs(const Task &task);
 

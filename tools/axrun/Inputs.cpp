@@ -228,6 +228,8 @@ static llvm::StringRef outputFlag(const RunOptions &options) {
 /// Those that are written and compared.
 static std::vector<rt::Port> outputsOf(const RunOptions &options,
                                        const Session &session) {
+  if (options.generate)
+    return {rt::Port{"tokens"}};
   return options.isPadded ? session.getOutputs()
                           : portsOfResults(session.getOutputs());
 }
@@ -247,6 +249,7 @@ static llvm::Error checkFiles(const RunOptions &options,
   for (const auto &[name, file] : options.inputs)
     files.reads(file);
   files.reads(options.inputArchive);
+  files.reads(options.prompt);
   if (!llvm::sys::fs::is_directory(options.expect))
     files.reads(options.expect);
   else

@@ -24,7 +24,8 @@ constexpr unsigned ForRuns = FirstUse << 0, ForComparing = FirstUse << 1,
                    ForEvaluation = FirstUse << 6,
                    ForEvaluationInTraining = FirstUse << 7,
                    ForTracedSteps = FirstUse << 8, ForCards = FirstUse << 9,
-                   ForProcesses = FirstUse << 10;
+                   ForProcesses = FirstUse << 10,
+                   ForGenerating = FirstUse << 11;
 
 #define AX_FLAGS_INC "axrunFlags.inc"
 #include "ax/Support/FlagTable.def"
@@ -57,11 +58,12 @@ std::string findDevice(const CommandLine &flags) {
 /// What the command line asks for: a bit for each thing that flags are for.
 unsigned findUses(const CommandLine &flags) {
   bool lists = flags.isOn(OPT_list_commands), data = flags.has(OPT_data),
-       predicts = flags.has(OPT_predict), evaluates = flags.has(OPT_eval);
-  bool runs = !lists && !data && !evaluates,
+       predicts = flags.has(OPT_predict), evaluates = flags.has(OPT_eval),
+       generates = !lists && flags.has(OPT_generate);
+  bool runs = !lists && !data && !evaluates && !generates,
        trains = !lists && data && !predicts;
   auto when = [](bool holds, unsigned use) { return holds ? use : 0; };
-  return when(runs, ForRuns) |
+  return when(runs, ForRuns) | when(generates, ForGenerating) |
          when(runs && (flags.has(OPT_expect) || flags.has(OPT_test_data)),
               ForComparing) |
          when(runs && (flags.has(OPT_iterations) || flags.has(OPT_profile)),
@@ -107,6 +109,7 @@ llvm::Error checkUses(const FlagTable &table, const CommandLine &flags) {
       {ForRuns, "runs of one set of inputs (without --data and --eval)"},
       {ForComparing, "comparing outputs (--expect or --test-data)"},
       {ForTiming, "measuring runs (--iterations or --profile)"},
+      {ForGenerating, "generating tokens (--generate)"},
       {ForSamples, "samples (--data)"},
       {ForTraining, "training (--data, without --predict)"},
       {ForSaving, "training that saves (--save)"},
@@ -219,6 +222,51 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   return llvm::Error::success();
 }
 
+/// `ROLE=NAME`.
+llvm::Error readNames(const CommandLine &flags, GenerateOptions &generate) {
+  for (const std::string &text : flags.list(OPT_names)) {
+    auto [role, name] = llvm::StringRef(text).split('=');
+    if (!llvm::is_contained({"tokens", "mask", "positions", "logits"}, role) ||
+        name.empty())
+      return usage("--names=" + text +
+                   ": expected tokens, mask, positions or logits, and =NAME");
+    generate.names[role.str()] = name.str();
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error readGenerating(const CommandLine &flags, RunOptions &options) {
+  if (!flags.has(OPT_generate))
+    return llvm::Error::success();
+  GenerateOptions &generate = options.generate.emplace();
+  SamplingOptions &sampling = generate.sampling;
+  flags.read(OPT_generate, generate.count);
+  flags.read(OPT_prompt, options.prompt);
+  flags.read(OPT_temperature, sampling.temperature);
+  flags.read(OPT_top_k, sampling.topK);
+  flags.read(OPT_top_p, sampling.topP);
+  flags.read(OPT_seed, sampling.seed);
+  for (const std::string &text : flags.list(OPT_stop))
+    llvm::StringRef(text).getAsInteger(10, generate.stops.emplace_back());
+  if (flags.has(OPT_data) || flags.has(OPT_eval))
+    return usage("--generate and " + flags.firstOf({OPT_data, OPT_eval}) +
+                 " are two things to do");
+  if (generate.count < 1)
+    return usage("--generate is at least 1");
+  if (options.prompt.empty())
+    return usage(
+        "--generate needs --prompt=FILE.npy, the tokens to begin with");
+  if (!(sampling.temperature >= 0) || !(sampling.topP > 0) || sampling.topP > 1)
+    return usage("--temperature is not negative, and --top-p above 0 and at "
+                 "most 1");
+  constexpr unsigned choosing[] = {OPT_top_k, OPT_top_p, OPT_seed};
+  if (std::string idle = flags.firstOf(choosing);
+      sampling.temperature == 0 && !idle.empty())
+    return usage(idle + " has no use without --temperature: the likeliest "
+                        "token is chosen");
+  return readNames(flags, generate);
+}
+
 /// A run that is not told how often is measured some times.
 void readProfile(const CommandLine &flags, RunOptions &options) {
   constexpr int64_t lines = 20, runs = 10;
@@ -227,7 +275,8 @@ void readProfile(const CommandLine &flags, RunOptions &options) {
   options.profile = lines;
   if (!flags.text(OPT_profile).empty())
     flags.read(OPT_profile, *options.profile);
-  if (!flags.has(OPT_iterations) && !flags.has(OPT_data))
+  if (!flags.has(OPT_iterations) && !flags.has(OPT_data) &&
+      !flags.has(OPT_generate))
     options.iterations = runs;
 }
 
@@ -373,6 +422,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
       tell(name, text);
     };
   if (llvm::Error error = readTraining(flags, options))
+    return error;
+  if (llvm::Error error = readGenerating(flags, options))
     return error;
   if (llvm::Error error = check(flags, options))
     return error;

@@ -4,6 +4,7 @@
 #define AX_TOOLS_AXRUN_OPTIONS_H
 
 #include "TestData.h"
+#include "ax/Session/Generate.h"
 #include "ax/Session/Session.h"
 #include "ax/Session/Train.h"
 
@@ -47,6 +48,9 @@ struct RunOptions {
   /// Given when it is only to be measured.
   std::optional<EvalOptions> eval;
   Tokens tokens = Tokens::No;
+  /// Given when tokens are to be generated behind those of this file.
+  std::optional<GenerateOptions> generate;
+  std::string prompt;
   /// Samples whose outputs go to `output`; empty: something else is to be done.
   std::string predict;
 };

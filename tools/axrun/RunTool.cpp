@@ -60,6 +60,8 @@ static llvm::Expected<int> run(const RunOptions &options) {
     return evaluateSamples(task);
   if (!options.predict.empty())
     return predictSamples(task);
+  if (options.generate)
+    return generateTokens(task);
   return runInputs(task);
 }
 

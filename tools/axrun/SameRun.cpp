@@ -73,6 +73,7 @@ llvm::Error ax::checkSameFiles(const RunOptions &options,
   for (const auto &[name, file] : options.inputs)
     addFiles("input", file, facts);
   addFiles("file of inputs", options.inputArchive, facts);
+  addFiles("prompt", options.prompt, facts);
   if (!options.testData.empty())
     addFiles("file of test data",
              options.testCases->files(options.testData, "input"), facts);
