@@ -39,6 +39,10 @@ defm carry : Value<
   "carry", "OUTPUT=INPUT",
   "An output that is an input of the next step, as a cache of keys, and stays on "
   "its ranks: present.*=past_key_values.*", help1_input, [Repeatable]>;
+defm prefill : Value<
+  "prefill", "NAME=N",
+  "Size of a symbolic dimension in another program, `prefill`, over the same "
+  "states: for several tokens of a prompt at a time", help1_input, [Repeatable]>;
 defm test_data : Value<
   "test-data", "DIR",
   "Take the shapes of inputs from an ONNX test-case folder", help1_input>;

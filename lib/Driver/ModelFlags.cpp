@@ -54,6 +54,11 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
   for (const std::string &text : flags.list(OPT_carry))
     if (llvm::Error error = import::addCarry(options, text))
       return error;
+  for (const std::string &text : flags.list(OPT_prefill))
+    if (llvm::Error error = import::addPrefill(options, text))
+      return error;
+  if (!options.prefill.empty() && options.carried.empty())
+    return usage("--prefill is for models that carry something (--carry)");
   if (!options.carried.empty() && (options.training || options.evaluationMode))
     return usage("--carry is not for " +
                  llvm::Twine(options.training ? "--train" : "--eval") +

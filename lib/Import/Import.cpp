@@ -221,6 +221,25 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
   return checkBatchParts(program, options.batchParts);
 }
 
+/// The same model with other sizes, as another program.
+static llvm::Error emitPrefill(mlir::MLIRContext &context, ModelFolder &folder,
+                               const ImportOptions &options,
+                               mlir::OpBuilder &builder) {
+  ImportOptions other = options;
+  for (const auto &[name, size] : options.prefill)
+    other.dims[name] = size;
+  llvm::Expected<PreparedModel> model = prepareModel(folder);
+  if (!model)
+    return model.takeError();
+  takeSingleParameters(*model);
+  InputBinder binder(other);
+  if (llvm::Error error = binder.run(*model))
+    return error;
+  const std::vector<std::string> noValues;
+  return ProgramEmitter{context, folder, *model, binder, other, noValues}.emit(
+      prefillProgram, /*evaluationMode=*/false, builder);
+}
+
 /// Data flow decides; of a batch of 1 the model's symbols may know more.
 void ProgramEmitter::markSamples(ProgramOp program, size_t numOutputs) const {
   llvm::SmallVector<std::optional<int64_t>> dims = findSampleDims(program);
@@ -300,6 +319,8 @@ ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
     error = emitter.emit(evaluationProgram, /*evaluationMode=*/true, builder);
   if (!error && (options.training || options.evaluationMode))
     error = emitter.emit(predictionProgram, /*evaluationMode=*/true, builder);
+  if (!error && !options.prefill.empty())
+    error = emitPrefill(context, folder, options, builder);
   if (error)
     return withPath(std::move(error));
   emitter.warnOfKnown();

@@ -23,16 +23,28 @@ static llvm::Error twice(llvm::StringRef flag, llvm::StringRef name) {
   return usage("--" + flag + " of '" + name + "' is given twice");
 }
 
-llvm::Error import::addDim(ImportOptions &options, llvm::StringRef text) {
-  auto pair = splitPair("dim", text);
+/// `NAME=SIZE` of the flag.
+static llvm::Error addSize(const char *flag,
+                           std::map<std::string, int64_t> &sizes,
+                           llvm::StringRef text) {
+  auto pair = splitPair(flag, text);
   if (!pair)
     return pair.takeError();
   int64_t size;
   if (pair->second.getAsInteger(10, size) || size < 0)
-    return usage("--dim=" + text + ": the size must be 0 or more");
-  if (!options.dims.try_emplace(pair->first.str(), size).second)
-    return twice("dim", pair->first);
+    return usage(llvm::Twine("--") + flag + "=" + text +
+                 ": the size must be 0 or more");
+  if (!sizes.try_emplace(pair->first.str(), size).second)
+    return twice(flag, pair->first);
   return llvm::Error::success();
+}
+
+llvm::Error import::addDim(ImportOptions &options, llvm::StringRef text) {
+  return addSize("dim", options.dims, text);
+}
+
+llvm::Error import::addPrefill(ImportOptions &options, llvm::StringRef text) {
+  return addSize("prefill", options.prefill, text);
 }
 
 llvm::Error import::addShape(ImportOptions &options, llvm::StringRef text) {

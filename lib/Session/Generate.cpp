@@ -1,181 +1,60 @@
 //===- Generate.cpp - Tokens, one after another ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// Where a step finds what it has seen before, its mask says. A cache of R
-// places that is filled from the front (GroupQueryAttention's) has a mask of R
-// numbers, of which the first are 1. One from which the oldest falls out when
-// another comes behind (that of exports which append with Concat) has a mask of
-// R + L numbers, for L new tokens, of which the last are 1. E.g. R = 4, L = 1,
-// behind the token of place 2:
-//
-//   front: k0 k1 k2 .        mask 1 1 1 0
-//   back:  . . k0 k1 | k2    mask 0 0 1 1 1
-//
-//===----------------------------------------------------------------------===//
 #include "ax/Session/Generate.h"
 
+#include "Decoder.h"
 #include "Sampler.h"
 #include "ax/Runtime/Agreement.h"
 #include "ax/Support/Error.h"
-#include "ax/Support/JoinFirst.h"
 
 #include "llvm/ADT/StringExtras.h"
-
-#include <chrono>
 
 using namespace ax;
 using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// What a program has for generating.
-struct Roles {
-  size_t tokens = 0, logits = 0;
-  std::optional<size_t> mask, positions;
-  int64_t batch = 0, length = 0;
-};
-
 class Generator {
 public:
-  Generator(Session &session, const GenerateOptions &options, Roles roles)
-      : session(session), program(session.getProgram()), options(options),
-        roles(roles), sampler(options.sampling) {}
+  Generator(Session &session, const GenerateOptions &options, Decoder decoder,
+            std::optional<Decoder> prefill)
+      : session(session), options(options), decoder(std::move(decoder)),
+        prefill(std::move(prefill)), sampler(options.sampling) {}
 
   llvm::Expected<Generated> run();
 
 private:
   llvm::Error readPrompt();
-  llvm::Error prepareInputs();
-  llvm::Error findRoom();
-  llvm::Expected<std::vector<HostTensor>> step();
-  llvm::Expected<std::vector<int64_t>>
-  chooseAll(const std::vector<HostTensor> &outputs);
-  llvm::Expected<bool> append(const std::vector<HostTensor> &outputs);
+  llvm::Error checkRoom() const;
+  int64_t countForPrefill() const;
+  /// Feeds what comes next of each sequence, and returns scores for each behind
+  /// it, of the processes that have them.
+  llvm::Expected<std::vector<std::vector<double>>> step();
+  llvm::Expected<std::string> choose(std::vector<std::vector<double>> scores);
+  llvm::Expected<bool> append(std::vector<std::vector<double>> scores);
 
   Session &session;
-  const rt::Program &program;
   const GenerateOptions &options;
-  Roles roles;
+  Decoder decoder;
+  std::optional<Decoder> prefill;
   Sampler sampler;
-  std::vector<HostTensor> inputs;
-  /// Of each sequence, those that are known.
+  /// Of each sequence, the tokens that are known, and whether it has ended.
   std::vector<std::vector<int64_t>> sequences;
-  /// Which of them have ended.
   std::vector<char> ended;
   std::vector<std::chrono::nanoseconds> times;
-  /// How many tokens were fed.
-  int64_t place = 0;
-  /// Whether the cache is filled from the front, and its places.
-  bool fromFront = false;
-  int64_t room = 0;
+  /// How many tokens of each the prompt has, and how many were fed.
+  int64_t promptLength = 0, place = 0;
 };
 
 } // namespace
 
-static llvm::Error usage(const llvm::Twine &message) {
-  return makeError(ExitCode::Usage, "--generate: " + message);
-}
-
-static const char *usualName(llvm::StringRef role) {
-  return role == "tokens"      ? "input_ids"
-         : role == "mask"      ? "attention_mask"
-         : role == "positions" ? "position_ids"
-                               : "logits";
-}
-
-static std::string nameOf(llvm::StringRef role,
-                          const std::map<std::string, std::string> &names) {
-  auto given = names.find(role.str());
-  return given == names.end() ? usualName(role) : given->second;
-}
-
-static std::string describePort(const rt::Port &port) {
-  std::string shape = shapeToString(port.shape);
-  return "'" + port.name + "' (" + shape + (shape.empty() ? "" : "x") +
-         toString(port.dtype) + ")";
-}
-
-static llvm::Expected<Roles>
-findRoles(const rt::Program &program,
-          const std::map<std::string, std::string> &names) {
-  Roles roles;
-  auto find = [&](llvm::StringRef role, const std::vector<rt::Port> &ports,
-                  bool mayLack) -> llvm::Expected<std::optional<size_t>> {
-    std::string name = nameOf(role, names);
-    std::vector<std::string> known;
-    for (auto [i, port] : llvm::enumerate(ports)) {
-      if (port.name == name)
-        return i;
-      known.push_back(port.name);
-    }
-    if (mayLack && !names.count(role.str()))
-      return std::nullopt;
-    return usage("the program has no '" + name + "' for its " + role +
-                 ", but: " + joinFirst(known) + " (--names=" + role +
-                 "=NAME says which it is)");
-  };
-  auto tokens = find("tokens", program.inputs, false),
-       mask = find("mask", program.inputs, true),
-       positions = find("positions", program.inputs, true),
-       logits = find("logits", program.outputs, false);
-  for (auto *found : {&tokens, &mask, &positions, &logits})
-    if (!*found) {
-      llvm::Error error = found->takeError();
-      for (auto *other : {&tokens, &mask, &positions, &logits})
-        if (!*other)
-          llvm::consumeError(other->takeError());
-      return error;
-    }
-  roles.tokens = **tokens;
-  roles.logits = **logits;
-  roles.mask = *mask;
-  roles.positions = *positions;
-
-  const rt::Port &ids = program.inputs[roles.tokens],
-                 &scores = program.outputs[roles.logits];
-  if (ids.shape.size() != 2 || isFloat(ids.dtype))
-    return usage("tokens " + describePort(ids) +
-                 " are no integers of [batch, length]");
-  roles.batch = ids.shape[0];
-  roles.length = ids.shape[1];
-  if (roles.length != 1)
-    return usage("tokens " + describePort(ids) +
-                 " are several of a sequence: compile the plan for one");
-  auto isOf = [&](size_t input, int64_t width) {
-    const Shape &shape = program.inputs[input].shape;
-    return shape.size() == 2 && shape[0] == roles.batch &&
-           (width == 0 || shape[1] == width);
-  };
-  if (scores.shape.size() != 3 || scores.shape[0] != roles.batch ||
-      !isFloat(scores.dtype))
-    return usage("logits " + describePort(scores) +
-                 " are no numbers of [batch, length, vocabulary]");
-  if (roles.mask && !isOf(*roles.mask, 0))
-    return usage("mask " + describePort(program.inputs[*roles.mask]) +
-                 " is not of [batch, places]");
-  if (roles.positions && !isOf(*roles.positions, roles.length))
-    return usage("positions " + describePort(program.inputs[*roles.positions]) +
-                 " are not of the tokens' shape");
-  bool carries = llvm::any_of(program.states, [](const rt::State &state) {
-    return state.isMutable && !state.isWeight;
-  });
-  if (!carries)
-    return usage("the plan carries nothing from step to step: compile it with "
-                 "--carry, as --carry='present.*=past_key_values.*'");
-  return roles;
-}
-
 llvm::Expected<std::vector<std::string>>
 ax::findGenerated(const rt::Program &program,
                   const std::map<std::string, std::string> &names) {
-  auto roles = findRoles(program, names);
-  if (!roles)
-    return roles.takeError();
-  std::vector<std::string> found{program.inputs[roles->tokens].name};
-  for (std::optional<size_t> input : {roles->mask, roles->positions})
-    if (input)
-      found.push_back(program.inputs[*input].name);
-  return found;
+  auto decoder = Decoder::create(program, names);
+  if (!decoder)
+    return decoder.takeError();
+  return decoder->getInputs();
 }
 
 llvm::Error Generator::readPrompt() {
@@ -183,170 +62,138 @@ llvm::Error Generator::readPrompt() {
   Shape shape = prompt.getShape();
   if (shape.size() == 1)
     shape.insert(shape.begin(), 1);
-  if (shape.size() != 2 || shape[0] != roles.batch || shape[1] < 1 ||
+  if (shape.size() != 2 || shape[0] != decoder.getBatch() || shape[1] < 1 ||
       isFloat(prompt.getType()))
     return makeErrorf(ExitCode::BadInput,
                       "the prompt is {0}; it has to be integers of [{1}, "
                       "length], one token at least",
-                      prompt.typeToString(), roles.batch);
-  const rt::Port &ids = program.inputs[roles.tokens];
+                      prompt.typeToString(), decoder.getBatch());
+  promptLength = shape[1];
+  ended.assign(static_cast<size_t>(shape[0]), false);
   for (int64_t row = 0; row < shape[0]; ++row) {
     std::vector<int64_t> &sequence = sequences.emplace_back();
-    ended.push_back(false);
-    for (int64_t i = 0; i < shape[1]; ++i) {
-      int64_t token = prompt.getInt(row * shape[1] + i);
-      if (ids.indexed && (token < 0 || token >= *ids.indexed))
+    for (int64_t i = 0; i < promptLength; ++i) {
+      int64_t token = prompt.getInt(row * promptLength + i);
+      if (auto classes = decoder.getClasses();
+          token < 0 || (classes && token >= *classes))
         return makeErrorf(ExitCode::BadInput,
-                          "token {0} of the prompt is {1}; there are {2}", i,
-                          token, *ids.indexed);
+                          "token {0} of the prompt's sequence {1} is {2}{3}", i,
+                          row, token,
+                          classes ? "; the model knows those below " +
+                                        std::to_string(*classes)
+                                  : "");
       sequence.push_back(token);
     }
   }
   return llvm::Error::success();
 }
 
-llvm::Error Generator::prepareInputs() {
-  for (const rt::Port &port : program.inputs) {
-    auto given = llvm::find_if(options.others, [&](const auto &pair) {
-      return pair.first == port.name;
-    });
-    inputs.push_back(given == options.others.end()
-                         ? HostTensor(port.dtype, port.shape)
-                         : given->second);
-  }
-  return llvm::Error::success();
-}
-
-/// By the places that what is carried has for each sequence.
-llvm::Error Generator::findRoom() {
-  if (!roles.mask)
+llvm::Error Generator::checkRoom() const {
+  // The last token is not fed.
+  int64_t needs = promptLength + options.count - 1;
+  std::optional<int64_t> room = decoder.getRoom();
+  if (!room || needs <= *room)
     return llvm::Error::success();
-  const rt::Port &mask = program.inputs[*roles.mask];
-  int64_t places = mask.shape[1];
-  bool isShifted = false;
-  for (const rt::State &state : program.states)
-    if (state.isMutable && !state.isWeight) {
-      fromFront |= llvm::is_contained(state.shape, places);
-      isShifted |= llvm::is_contained(state.shape, places - roles.length);
-    }
-  if (!fromFront && !isShifted)
-    return usage("mask " + describePort(mask) + " has a number for each of " +
-                 llvm::Twine(places) +
-                 " places, and nothing that is carried has so many, or " +
-                 llvm::Twine(places - roles.length));
-  room = places;
-  int64_t needs =
-      static_cast<int64_t>(sequences.front().size()) + options.count - 1;
-  if (needs > room)
-    return usage(llvm::Twine(sequences.front().size()) + " tokens and " +
-                 llvm::Twine(options.count) + " behind them need " +
-                 llvm::Twine(needs) + " places, and the plan has room for " +
-                 llvm::Twine(room));
-  return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "--generate={0} behind a prompt of {1}: the plan has room "
+                    "for {2} tokens, and {3} are needed",
+                    options.count, promptLength, *room, needs);
 }
 
-llvm::Expected<std::vector<int64_t>>
-Generator::chooseAll(const std::vector<HostTensor> &outputs) {
-  const HostTensor &scores = outputs[roles.logits];
-  int64_t classes = scores.getShape()[2], rows = scores.getShape()[1] * classes;
-  std::vector<int64_t> chosen;
-  for (int64_t row = 0; row < roles.batch; ++row) {
-    std::vector<double> ofRow;
-    for (int64_t i = 0; i < classes; ++i)
-      ofRow.push_back(scores.getDouble((row + 1) * rows - classes + i));
-    auto token = sampler.choose(std::move(ofRow));
-    if (!token)
-      return makeErrorf(ExitCode::NotFinite,
-                        "all scores of sequence {0} behind token {1} are NaN",
-                        row, place - 1);
-    chosen.push_back(*token);
-  }
-  return chosen;
+/// How many tokens the prefill program takes now; 0: none. Those that make no
+/// whole number of its steps come first, one by one, where it takes no fewer.
+int64_t Generator::countForPrefill() const {
+  int64_t left = promptLength - place;
+  if (!prefill || left < 2)
+    return 0;
+  int64_t count = std::min(left, prefill->getLength());
+  bool isBehindRest = left % prefill->getLength() == 0;
+  return prefill->canTake(count, place) &&
+                 (isBehindRest || prefill->canTake(1, place))
+             ? count
+             : 0;
+}
+
+llvm::Expected<std::vector<std::vector<double>>> Generator::step() {
+  int64_t forPrefill = countForPrefill(), count = forPrefill ? forPrefill : 1;
+  Decoder &taking = forPrefill ? *prefill : decoder;
+  rt::Executor &executor =
+      forPrefill ? *session.getSecond() : session.getExecutor();
+  std::vector<llvm::ArrayRef<int64_t>> tokens;
+  for (const std::vector<int64_t> &sequence : sequences)
+    tokens.push_back(llvm::ArrayRef(sequence).slice(
+        static_cast<size_t>(place), static_cast<size_t>(count)));
+  Clock::time_point begin = Clock::now();
+  auto outputs = executor.run(taking.feed(tokens, place));
+  if (!outputs)
+    return outputs.takeError();
+  times.push_back(Clock::now() - begin);
+  place += count;
+  std::vector<std::vector<double>> scores;
+  if (session.getWorld()->isFirst() && place >= promptLength)
+    for (int64_t row = 0; row < decoder.getBatch(); ++row)
+      scores.push_back(taking.scoresOf(*outputs, row, count));
+  return scores;
 }
 
 /// Tokens as they go from process to process.
-static std::string encodeTokens(llvm::ArrayRef<int64_t> tokens) {
-  return llvm::join(
-      llvm::map_range(tokens,
-                      [](int64_t token) { return std::to_string(token); }),
-      " ");
-}
-
-static std::vector<int64_t> decodeTokens(llvm::StringRef text) {
-  std::vector<int64_t> tokens;
-  for (llvm::StringRef word : llvm::split(text, ' ')) {
-    int64_t token = 0;
-    word.getAsInteger(10, token);
-    tokens.push_back(token);
+llvm::Expected<std::string>
+Generator::choose(std::vector<std::vector<double>> scores) {
+  std::string text;
+  for (auto [row, ofRow] : llvm::enumerate(scores)) {
+    auto token = sampler.choose(std::move(ofRow));
+    if (!token)
+      return makeErrorf(ExitCode::NotFinite,
+                        "all scores behind token {0} of sequence {1} are NaN",
+                        place - 1, row);
+    text += (text.empty() ? "" : " ") + std::to_string(*token);
   }
-  return tokens;
+  return text;
 }
 
-/// Feeds each sequence's token of `place`.
-llvm::Expected<std::vector<HostTensor>> Generator::step() {
-  for (int64_t row = 0; row < roles.batch; ++row) {
-    int64_t token =
-        sequences[static_cast<size_t>(row)].at(static_cast<size_t>(place));
-    inputs[roles.tokens].setInt(row, token);
-    if (roles.positions)
-      inputs[*roles.positions].setInt(row, place);
-    // Those of earlier tokens are set.
-    if (roles.mask)
-      inputs[*roles.mask].setInt(
-          row * room + (fromFront ? place : room - 1 - place), 1);
-  }
-  Clock::time_point begin = Clock::now();
-  auto outputs = session.run(inputs);
-  times.push_back(Clock::now() - begin);
-  ++place;
-  return outputs;
-}
-
-/// Puts the next token behind each sequence; returns false where all have ended
-/// before it.
-llvm::Expected<bool> Generator::append(const std::vector<HostTensor> &outputs) {
-  auto text = rt::share(*session.getWorld(), "the next token",
-                        [&]() -> llvm::Expected<std::string> {
-                          auto chosen = chooseAll(outputs);
-                          if (!chosen)
-                            return chosen.takeError();
-                          return encodeTokens(*chosen);
-                        });
+/// Puts the next token behind each sequence; returns false where all have
+/// ended.
+llvm::Expected<bool>
+Generator::append(std::vector<std::vector<double>> scores) {
+  auto text = rt::share(*session.getWorld(), "the next tokens",
+                        [&] { return choose(std::move(scores)); });
   if (!text)
     return text.takeError();
-  std::vector<int64_t> tokens = decodeTokens(*text);
+  llvm::SmallVector<llvm::StringRef> words;
+  llvm::StringRef(*text).split(words, ' ');
+  std::vector<int64_t> tokens;
   bool goesOn = false;
-  for (auto [sequence, token, hasEnded] :
-       llvm::zip_equal(sequences, tokens, ended)) {
+  for (auto [sequence, word, hasEnded] :
+       llvm::zip_equal(sequences, words, ended)) {
+    int64_t token = 0;
+    word.getAsInteger(10, token);
     if (hasEnded)
       token = sequence.back();
     sequence.push_back(token);
+    tokens.push_back(token);
     hasEnded |= llvm::is_contained(options.stops, token);
     goesOn |= !hasEnded;
   }
-  if (options.onTokens && session.getWorld()->isFirst())
-    options.onTokens(tokens);
   return goesOn;
 }
 
 llvm::Expected<Generated> Generator::run() {
-  for (auto prepare : {&Generator::readPrompt, &Generator::prepareInputs,
-                       &Generator::findRoom})
-    if (llvm::Error error = (this->*prepare)())
-      return error;
-  auto length = static_cast<int64_t>(sequences.front().size());
+  if (llvm::Error error = readPrompt())
+    return error;
+  if (llvm::Error error = checkRoom())
+    return error;
   Generated result;
   Clock::time_point begin = Clock::now();
   auto sinceBegin = [&] {
     return std::chrono::duration<double>(Clock::now() - begin).count();
   };
   for (int64_t chosen = 0; chosen < options.count;) {
-    auto outputs = step();
-    if (!outputs)
-      return outputs.takeError();
-    if (place < length)
+    auto scores = step();
+    if (!scores)
+      return scores.takeError();
+    if (place < promptLength)
       continue;
-    auto goesOn = append(*outputs);
+    auto goesOn = append(std::move(*scores));
     if (!goesOn)
       return goesOn.takeError();
     if (chosen++ == 0)
@@ -355,19 +202,46 @@ llvm::Expected<Generated> Generator::run() {
       break;
   }
   result.restSeconds = sinceBegin() - result.promptSeconds;
-  Shape shape{roles.batch, static_cast<int64_t>(sequences.front().size())};
   std::vector<int64_t> tokens;
   for (const std::vector<int64_t> &sequence : sequences)
     llvm::append_range(tokens, sequence);
-  result.tokens = HostTensor::fromValues<int64_t>(shape, tokens);
+  result.tokens = HostTensor::fromValues<int64_t>(
+      {decoder.getBatch(), static_cast<int64_t>(sequences.front().size())},
+      tokens);
   result.times = std::move(times);
   return result;
 }
 
 llvm::Expected<Generated> ax::generate(Session &session,
                                        const GenerateOptions &options) {
-  auto roles = findRoles(session.getProgram(), options.names);
-  if (!roles)
-    return roles.takeError();
-  return Generator(session, options, *roles).run();
+  auto decoder = Decoder::create(session.getProgram(), options.names);
+  if (!decoder)
+    return decoder.takeError();
+  if (decoder->getLength() != 1)
+    return makeErrorf(
+        ExitCode::Usage,
+        "--generate: program '{0}' takes {1} tokens of a sequence "
+        "at a time: compile the plan for one, and, for prompts, "
+        "with --prefill for several",
+        session.getProgram().name, decoder->getLength());
+  std::optional<Decoder> prefill;
+  if (rt::Executor *second = session.getSecond()) {
+    auto made = Decoder::create(second->getProgram(), options.names);
+    if (!made)
+      return addContext(made.takeError(),
+                        "program '" + second->getProgram().name + "'");
+    prefill = std::move(*made);
+    if (prefill->getBatch() != decoder->getBatch())
+      return makeErrorf(ExitCode::Usage,
+                        "--generate: program '{0}' is for {1} sequences, and "
+                        "'{2}' for {3}",
+                        session.getProgram().name, decoder->getBatch(),
+                        second->getProgram().name, prefill->getBatch());
+    if (llvm::Error error = prefill->setOthers(options.others))
+      return error;
+  }
+  if (llvm::Error error = decoder->setOthers(options.others))
+    return error;
+  return Generator(session, options, std::move(*decoder), std::move(prefill))
+      .run();
 }

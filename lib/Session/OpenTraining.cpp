@@ -154,7 +154,7 @@ llvm::Error Trainer::checkFolder() {
 }
 
 llvm::Error Trainer::openEvaluation() {
-  rt::Executor *evaluation = session.getEvaluation();
+  rt::Executor *evaluation = session.getSecond();
   if (!evaluation)
     return makeError(ExitCode::Usage,
                      "the plan has no program to measure with: compile it "

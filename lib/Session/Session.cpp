@@ -22,7 +22,7 @@
 using namespace ax;
 
 struct Session::Impl {
-  std::shared_ptr<rt::Program> program, evaluationProgram, preparationProgram;
+  std::shared_ptr<rt::Program> program, secondProgram, preparationProgram;
   /// These, in the order in which they were chosen.
   std::vector<rt::Program *> programs;
   std::shared_ptr<rt::World> world;
@@ -39,7 +39,7 @@ struct Session::Impl {
   /// Null where there is no recorder.
   std::unique_ptr<FlightSignal> signal;
   /// The second uses the states of the first.
-  std::unique_ptr<rt::Executor> executor, evaluation;
+  std::unique_ptr<rt::Executor> executor, second;
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
@@ -50,7 +50,7 @@ const rt::BackendOptions &Session::getBackends() const {
   return impl->backends;
 }
 rt::Executor &Session::getExecutor() { return *impl->executor; }
-rt::Executor *Session::getEvaluation() { return impl->evaluation.get(); }
+rt::Executor *Session::getSecond() { return impl->second.get(); }
 const std::shared_ptr<rt::World> &Session::getWorld() const {
   return impl->world;
 }
@@ -64,8 +64,8 @@ const Resumed *Session::getResumed() const {
 
 bool Session::goesOn() const { return impl->goesOn; }
 
-/// The program that is run; if it is there and asked for, that which evaluates;
-/// if it is there, that which prepares.
+/// The program that is run; if it is there and asked for, a second one; if it
+/// is there, that which prepares.
 static llvm::Expected<std::vector<llvm::StringRef>>
 choosePrograms(llvm::ArrayRef<llvm::StringRef> names,
                const SessionOptions &options) {
@@ -88,9 +88,8 @@ choosePrograms(llvm::ArrayRef<llvm::StringRef> names,
             (isOfTraining ? "; compile it with axopt --train" : ""));
   }
   std::vector<llvm::StringRef> chosen{main};
-  if (options.evaluation && main != evaluationProgram &&
-      isThere(evaluationProgram))
-    chosen.push_back(evaluationProgram);
+  if (main != options.secondProgram && isThere(options.secondProgram))
+    chosen.push_back(options.secondProgram);
   if (main != preparationProgram && isThere(preparationProgram))
     chosen.push_back(preparationProgram);
   return chosen;
@@ -306,7 +305,7 @@ Session::makePrograms(const std::string &planPath,
     programs.push_back(program.get());
     (name == chosen.front()       ? impl->program
      : name == preparationProgram ? impl->preparationProgram
-                                  : impl->evaluationProgram) = program;
+                                  : impl->secondProgram) = program;
   }
   impl->isUntrained =
       options.weights.empty() && options.resume.empty() && plan.isTraining;
@@ -379,7 +378,7 @@ llvm::Error Session::checkStart() const {
       return addContext(chosen.takeError(), impl->files.front());
   }
   for (const auto &program :
-       {impl->program, impl->evaluationProgram, impl->preparationProgram})
+       {impl->program, impl->secondProgram, impl->preparationProgram})
     if (program)
       if (llvm::Error error = checkFiles(*program, impl->options.dataFolder))
         return error;
@@ -395,7 +394,7 @@ llvm::Error Session::start() {
                                           impl->backends, impl->options))
       return error;
   rt::ExecutorOptions options = impl->options;
-  options.othersTakePrepared = impl->evaluationProgram != nullptr;
+  options.othersTakePrepared = impl->secondProgram != nullptr;
   auto executor = createExecutor(impl->program, impl->backends, options);
   if (!executor)
     return executor.takeError();
@@ -403,14 +402,13 @@ llvm::Error Session::start() {
   options.othersTakePrepared = false;
   // Ranks hold what they use of it.
   impl->options.prepared.reset();
-  if (!impl->evaluationProgram)
+  if (!impl->secondProgram)
     return llvm::Error::success();
   options.owner = impl->executor.get();
-  auto evaluation =
-      createExecutor(impl->evaluationProgram, impl->backends, options);
-  if (!evaluation)
-    return evaluation.takeError();
-  impl->evaluation = std::move(*evaluation);
+  auto second = createExecutor(impl->secondProgram, impl->backends, options);
+  if (!second)
+    return second.takeError();
+  impl->second = std::move(*second);
   return llvm::Error::success();
 }
 

@@ -95,7 +95,7 @@ void Outliner::clone(Operation *op, IRMapping &mapping, OpBuilder &builder) {
       clone(operand.getDefiningOp(), mapping, builder);
   Operation *made = builder.clone(*op, mapping);
   made->removeAttr(kStage);
-  if (isCut || isa<StoreOp>(made))
+  if (isCut)
     made->removeAttr(kAction);
   if (!isSource(made) && !isa<StoreOp>(made))
     setNodes(made, getMergedNodes(op));

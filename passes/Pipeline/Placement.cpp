@@ -25,6 +25,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Placement.h"
+#include "StageLists.h"
 #include "ax/Dialect/MeshAxes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -59,8 +60,7 @@ static bool reducesOverTime(Operation *op, const sharding::Mesh &mesh) {
 /// Returns the action that `op` has by itself, whatever its operands are.
 Action Placement::ownAction(Operation *op) const {
   Action action = markedAction(op);
-  // What is carried says that it is done at once.
-  if ((isa<StoreOp>(op) && !op->hasAttr(kAction)) || reducesOverTime(op, mesh))
+  if (isa<StoreOp>(op) || reducesOverTime(op, mesh))
     return Action::Update;
   // What gradients of several stages make.
   if (action != Action::Forward && stages > 1 && !markedStage(op))
@@ -109,6 +109,37 @@ LogicalResult Placement::checkTime(Operation *op) const {
   return error << "needs all of the batch at once: use --micro-batches=1";
 }
 
+/// What a step without a backward pass carries to the next waits for nothing
+/// else: it is stored by the list that makes it, where that stage alone reads
+/// the state. What another one reads is sent to it at the step's end, as an
+/// update: e.g. the last stage's token, which the first begins with.
+void Placement::storeWhereMade() {
+  if (llvm::any_of(actions, [](const auto &entry) {
+        return entry.second != Action::Forward && !isa<StoreOp>(entry.first);
+      }))
+    return;
+  llvm::StringMap<std::set<int64_t>> readers;
+  for (const auto &[op, action] : actions)
+    if (!isa<StoreOp>(op))
+      forEachStateRead(op, *this, [&, op = op](StringRef state) {
+        readers[state].insert(stageOfOp.lookup(op));
+      });
+  for (auto &[op, action] : actions) {
+    auto store = dyn_cast<StoreOp>(op);
+    if (!store)
+      continue;
+    Operation *maker = store.getOperand().getDefiningOp();
+    stageOfOp.erase(op);
+    if (!maker || isEverywhere(maker))
+      continue;
+    int64_t stage = stageOfOp.lookup(maker);
+    if (readers[store.getState()] != std::set<int64_t>{stage})
+      continue;
+    action = Action::Forward;
+    stageOfOp[op] = stage;
+  }
+}
+
 LogicalResult Placement::run() {
   for (Operation &op : program.getBody().front().without_terminator()) {
     bool isUpdate = markedAction(&op) == Action::Update;
@@ -136,6 +167,7 @@ LogicalResult Placement::run() {
       return failure();
   }
   if (stages > 1) {
+    storeWhereMade();
     for (Operation &op : program.getBody().front())
       if (failed(checkSums(&op)))
         return failure();

@@ -57,6 +57,7 @@ private:
   mlir::LogicalResult checkTime(mlir::Operation *op) const;
   mlir::LogicalResult checkSums(mlir::Operation *op) const;
   void findWeightGradients();
+  void storeWhereMade();
 
   ProgramOp program;
   const sharding::Mesh &mesh;

@@ -16,7 +16,6 @@
 #include "CreateStep.h"
 #include "ShardAnalysis.h"
 #include "ax/Cost/OpCost.h"
-#include "ax/Dialect/Actions.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StageAndAction.h"
 #include "ax/Passes/Passes.h"
@@ -145,7 +144,14 @@ LogicalResult CarryStates::carry(ProgramOp program, unsigned result,
   if (failed(checkTime(program, argument)))
     return failure();
   StateOp state = stateFor(program, argument);
-  RankedTensorType stored = state.getTensorType();
+  RankedTensorType stored = state.getTensorType(), taken = tensorType(argument);
+  if (stored.getShape() != taken.getShape() ||
+      stored.getElementType() != taken.getElementType())
+    return program.emitError("input '")
+           << program.getArgName(argument.getArgNumber()) << "' of @"
+           << program.getSymName() << " is " << withoutLayout(taken)
+           << ", and of a program before it " << withoutLayout(stored)
+           << ": what is carried has one shape";
   Operation *end = program.getBody().front().getTerminator();
   OpBuilder builder(&program.getBody().front(),
                     program.getBody().front().begin());
@@ -155,15 +161,15 @@ LogicalResult CarryStates::carry(ProgramOp program, unsigned result,
       argument.use_empty() ? nullptr : *argument.getUsers().begin();
   argument.replaceAllUsesWith(
       bring(builder, load, tensorType(argument), state.getSymName(), first));
-  builder.setInsertionPoint(end);
   Value value = end->getOperand(result);
   Operation *maker = value.getDefiningOp();
+  // Where it is made, so that a stage which ends there has both.
+  if (maker)
+    builder.setInsertionPointAfter(maker);
   Value brought = bring(builder, value, stored, state.getSymName(), maker);
   auto store =
       StoreOp::create(builder, brought.getLoc(), state.getSymName(), brought);
   if (maker)
     copyStageAndAction(maker, store);
-  // Not at the step's end, as an update: it waits for nothing else.
-  markAction(store, Action::Forward);
   return success();
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Options.h"
 
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Runtime/Launcher.h"
 #include "ax/Session/Job.h"
 #include "ax/Support/Error.h"
@@ -218,7 +219,8 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
                  ": expected FILE.safetensors, which --weights reads");
   training.eval = std::move(eval);
   training.warn = options.session.warn;
-  options.session.evaluation = training.eval.has_value();
+  if (training.eval)
+    options.session.secondProgram = evaluationProgram.str();
   return llvm::Error::success();
 }
 
@@ -239,6 +241,7 @@ llvm::Error readGenerating(const CommandLine &flags, RunOptions &options) {
   if (!flags.has(OPT_generate))
     return llvm::Error::success();
   GenerateOptions &generate = options.generate.emplace();
+  options.session.secondProgram = prefillProgram.str();
   SamplingOptions &sampling = generate.sampling;
   flags.read(OPT_generate, generate.count);
   flags.read(OPT_prompt, options.prompt);

@@ -15,6 +15,10 @@ inline constexpr llvm::StringLiteral evaluationProgram = "eval";
 /// the two others in a plan that trains, or all that there is.
 inline constexpr llvm::StringLiteral predictionProgram = "predict";
 
+/// The program that takes several tokens of a prompt at a time, beside one that
+/// takes one: both carry the same states.
+inline constexpr llvm::StringLiteral prefillProgram = "prefill";
+
 /// The program that runs once, when the states are loaded: it makes of weights,
 /// and nothing else, what the other programs load as prepared states.
 inline constexpr llvm::StringLiteral preparationProgram = "prepare";

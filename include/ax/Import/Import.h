@@ -67,12 +67,17 @@ struct ImportOptions {
   /// have one `*`, which stands for the same text in both. Not of models that
   /// train.
   std::vector<std::pair<std::string, std::string>> carried;
+  /// Sizes of dimensions in another program, `prefill`, over the same states:
+  /// `--prefill sequence_length=64`. Empty: there is none.
+  std::map<std::string, int64_t> prefill;
 };
 
-/// Adds what `--dim=NAME=SIZE`, `--shape=INPUT=AxBxC` and
+/// Adds what `--dim=NAME=SIZE`, `--prefill=NAME=SIZE`, `--shape=INPUT=AxBxC`
+/// and
 /// `--carry=OUTPUT=INPUT` say, without the flags' names; Usage errors, also
 /// where a name is there already.
 llvm::Error addDim(ImportOptions &options, llvm::StringRef text);
+llvm::Error addPrefill(ImportOptions &options, llvm::StringRef text);
 llvm::Error addShape(ImportOptions &options, llvm::StringRef text);
 llvm::Error addCarry(ImportOptions &options, llvm::StringRef text);
 

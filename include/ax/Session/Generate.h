@@ -44,9 +44,6 @@ struct GenerateOptions {
   std::map<std::string, std::string> names;
   /// Values of all other inputs, by name, the same in each step.
   rt::NamedTensors others;
-  /// Is told, at process 0, of the tokens of each step, one for each sequence;
-  /// may be left empty.
-  std::function<void(llvm::ArrayRef<int64_t> tokens)> onTokens;
 };
 
 struct Generated {
@@ -65,10 +62,11 @@ llvm::Expected<std::vector<std::string>>
 findGenerated(const rt::Program &program,
               const std::map<std::string, std::string> &names);
 
-/// Runs the session's program, from states that are as they were when it
-/// started. Usage and BadInput errors where prompt and program do not fit, or
-/// the carried states have no room for so many tokens. All processes make the
-/// call, and all have the tokens.
+/// Runs the session's program, which takes one token of each sequence, from
+/// states that are as they were when it started; and its second one, if it has
+/// one, for several tokens of the prompt at a time. Usage and BadInput errors
+/// where prompt and program do not fit, or the carried states have no room for
+/// so many tokens. All processes make the call, and all have the tokens.
 llvm::Expected<Generated> generate(Session &session,
                                    const GenerateOptions &options);
 

@@ -44,8 +44,9 @@ struct SessionOptions {
   std::string resume;
   /// Where there is none yet, it begins instead.
   bool resumeIfAny = false;
-  /// Prepares the plan's evaluation program too; both have the same states.
-  bool evaluation = false;
+  /// A program to be prepared, too, if the plan has it, as `eval` or `prefill`;
+  /// both have the same states.
+  std::string secondProgram;
   /// Folder that the plan's weight files are relative to; empty: as the plan
   /// says.
   std::string modelDir;
@@ -137,9 +138,9 @@ public:
   /// Returns what runs the plan's program, for who wants several requests in
   /// flight, traces and times.
   rt::Executor &getExecutor();
-  /// Returns what runs the plan's evaluation program; null when it was not
-  /// asked for, or the plan has none.
-  rt::Executor *getEvaluation();
+  /// Returns what runs the second program; null when none was asked for, or the
+  /// plan has none of its name.
+  rt::Executor *getSecond();
   /// Whether the plan has a program that trains, and no other weights are given
   /// than the model's own, from before it.
   bool isUntrained() const;
