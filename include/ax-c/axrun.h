@@ -149,6 +149,11 @@ const AxPort *axOutput(const AxSession *session, int32_t index);
    code 8 (a rank failed or hung) every further run fails: free the session. */
 int axRun(AxSession *session, const void *const *inputs, void *const *outputs);
 
+/* What steps carry to each other (`axopt --carry`) is zero again, as in the
+   beginning: for another sequence. A usage error (2) of a program that trains.
+ */
+int axReset(AxSession *session);
+
 /* `session` may be null. */
 void axFree(AxSession *session);
 

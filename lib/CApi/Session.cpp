@@ -1,6 +1,7 @@
 //===- Session.cpp - Running plans from C ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Common.h"
+#include "ax/Session/Train.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/GivenWeights.h"
 
@@ -191,6 +192,19 @@ static llvm::Error run(AxSession &session, const void *const *inputs,
 
 int axRun(AxSession *session, const void *const *inputs, void *const *outputs) {
   llvm::Error error = run(*session, inputs, outputs);
+  return error ? capi::fail(std::move(error)) : 0;
+}
+
+static llvm::Error reset(AxSession &session) {
+  if (isTraining(session.session->getProgram()))
+    return makeError(ExitCode::Usage,
+                     "axReset is not for a program that trains: load the plan "
+                     "again");
+  return session.session->getExecutor().resetCarried();
+}
+
+int axReset(AxSession *session) {
+  llvm::Error error = reset(*session);
   return error ? capi::fail(std::move(error)) : 0;
 }
 

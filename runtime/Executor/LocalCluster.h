@@ -52,6 +52,7 @@ public:
   llvm::Expected<HostTensor> readPart(int32_t state,
                                       const HeldPart &part) const override;
   std::shared_ptr<StoredStates> getStored() const override;
+  llvm::Error resetCarried() override;
   llvm::Error gatherReports() override;
   std::vector<RankMemory> getMemory() const override;
   void clearTrace() override;

@@ -71,6 +71,8 @@ public:
   /// What the rank's copy of a mutable state, which it has, holds of `box`,
   /// whose source is `host`.
   llvm::Error readOwnState(int32_t state, const StridedBox &box, void *host);
+  /// Its copies of mutable states that are no weights are zero.
+  llvm::Error resetCarried();
   /// The copy, with all that have to do with it; null when there is none.
   std::shared_ptr<DeviceMemory> shareOwnState(const std::string &name) const;
   const RankMemory &getMemory() const { return memory; }

@@ -210,6 +210,10 @@ public:
   /// changes them from then on, and the executor need not live on.
   virtual std::shared_ptr<StoredStates> getStored() const = 0;
 
+  /// What steps carry to each other, the mutable states that are no weights, is
+  /// zero again on this process's ranks, as in the beginning.
+  virtual llvm::Error resetCarried() = 0;
+
   /// Submits one request, waits for it, and returns its outputs, as `wait`
   /// does.
   llvm::Expected<std::vector<HostTensor>>

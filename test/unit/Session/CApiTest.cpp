@@ -53,6 +53,30 @@ ax.plan @m version 1 {
 }
 )";
 
+// Sums of all x so far.
+constexpr llvm::StringLiteral planOfSums = R"(
+#rows = #ax.layout<[{col}, {}]>
+ax.plan @m version 1 {
+  ax.mesh [pipe = 1, data = 1, depth = 1, row = 1, col = 2] in time [micro = 1]
+  ax.state @sum : tensor<2x3xf32, #rows> stages [0]
+  ax.program @main(%x: tensor<2x3xf32, #rows> {ax.name = "x"})
+      -> (tensor<2x3xf32, #rows> {ax.name = "y"}) {
+    %0 = ax.stage @stage0 on 0 (%a = %x : tensor<2x3xf32, #rows>)
+        -> (tensor<2x3xf32, #rows>) {
+      %1 = ax.load @sum : tensor<2x3xf32, #rows>
+      %2 = ax.binary add %1, %a : tensor<2x3xf32, #rows>,
+        tensor<2x3xf32, #rows> -> tensor<2x3xf32, #rows>
+      ax.store @sum, %2 : tensor<2x3xf32, #rows>
+      ax.yield %2 : tensor<2x3xf32, #rows>
+    }
+    ax.schedule "forward" {
+      stage 0: "F0"
+    }
+    ax.return %0 : tensor<2x3xf32, #rows>
+  }
+}
+)";
+
 class CApiTest : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -110,6 +134,22 @@ TEST_F(CApiTest, RunsAllocateNothing) {
 #ifdef AX_COUNTS_ALLOCATIONS
   EXPECT_EQ(numAllocations, before);
 #endif
+}
+
+TEST_F(CApiTest, WhatIsCarriedBeginsAnew) {
+  ASSERT_FALSE(bool(ax::writeFileAtomically(path, planOfSums)));
+  ASSERT_EQ(axLoad(path.c_str(), nullptr, &session), 0) << axLastError();
+  float x[] = {1, 2, 3, 4, 5, 6}, y[6];
+  const void *inputs[] = {x};
+  void *outputs[] = {y};
+  for (int turn = 0; turn < 2; ++turn) {
+    for (int step = 1; step <= 3; ++step) {
+      ASSERT_EQ(axRun(session, inputs, outputs), 0) << axLastError();
+      for (int i = 0; i < 6; ++i)
+        EXPECT_EQ(y[i], static_cast<float>(step) * x[i]);
+    }
+    ASSERT_EQ(axReset(session), 0) << axLastError();
+  }
 }
 
 TEST_F(CApiTest, OptionsOfOlderCallersAreShorter) {
