@@ -394,6 +394,7 @@ private:
   }
 
   llvm::Error emitReturn(LocalYieldOp terminator) {
+    std::vector<StateCopy> copies;
     for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
       Value value = terminator->getOperand(number);
       auto ref = buffers.denseRef(value);
@@ -413,17 +414,13 @@ private:
         const rt::Buffer &from = stage.buffers[ref->buffer];
         if (from.space == rt::Space::State && from.index == state)
           continue;
-        // What is there may not be what was there when the list began.
-        if (from.space == rt::Space::State &&
-            tables.program.states[from.index].isMutable &&
-            isa<BlockArgument>(viewOf(value).base))
-          return makeError(ExitCode::Unsupported,
-                           "state '" + name + "' is to become a copy of '" +
-                               from.name + "'");
+        bool isOther = from.space == rt::Space::State &&
+                       isa<BlockArgument>(viewOf(value).base);
         auto [it, isNew] = stateBuffers.try_emplace(state, 0);
         if (isNew)
           it->second = buffers.add(rt::Space::State, state, bytes, name);
-        emitCopy(value, *ref, it->second, name);
+        copies.push_back(
+            {value, *ref, it->second, state, isOther ? from.index : -1});
       }
       for (int32_t kept : sinks.kept) {
         const rt::Buffer &from = stage.buffers[ref->buffer];
@@ -438,6 +435,34 @@ private:
       for (int32_t transfer : sinks.transfers)
         add(rt::SendCommand{transfer, *ref},
             tables.program.transfers[transfer].name, bytes);
+    }
+    return emitStateCopies(std::move(copies));
+  }
+
+  struct StateCopy {
+    Value value;
+    rt::BufferRef from;
+    int32_t buffer, state, other;
+  };
+
+  /// A state that becomes what another one was does so before that one changes.
+  llvm::Error emitStateCopies(std::vector<StateCopy> copies) {
+    while (!copies.empty()) {
+      auto next = llvm::find_if(copies, [&](const StateCopy &copy) {
+        return llvm::none_of(copies, [&](const StateCopy &reading) {
+          return reading.other == copy.state;
+        });
+      });
+      auto nameOf = [&](int32_t state) -> StringRef {
+        return tables.program.states[state].name;
+      };
+      if (next == copies.end())
+        return makeError(ExitCode::Unsupported,
+                         "states are to change places: '" +
+                             nameOf(copies[0].state) + "' and '" +
+                             nameOf(copies[0].other) + "'");
+      emitCopy(next->value, next->from, next->buffer, nameOf(next->state));
+      copies.erase(next);
     }
     return llvm::Error::success();
   }

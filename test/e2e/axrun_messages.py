@@ -328,11 +328,12 @@ def plans():
     yield "program's element type", replaced(("xf32", "xf8E3M4"),
                                              ("length 16", "length 4")), \
         "has elements of type f8E3M4", 5
-    yield "copy of a state", replaced(
+    yield "states that change places", replaced(
         (STATE, STATE + "  ax.state @v : tensor<4xf32> stages [0]\n"),
-        (ADD, "ax.store @v, %w : tensor<4xf32>\n" + ADD),
-        ("ax.yield", "ax.store @w, %r : tensor<4xf32>\nax.yield")), \
-        "state 'v' is to become a copy of 'w'", 4
+        (ADD, "%v = ax.load @v : tensor<4xf32>\n"
+         "ax.store @v, %w : tensor<4xf32>\n" + ADD),
+        ("ax.yield", "ax.store @w, %v : tensor<4xf32>\nax.yield")), \
+        "states are to change places: 'v' and 'w'", 4
     yield "memory", replaced(
         (STATE, ""), (LOAD, ""), (TYPES, "tensor<4xf32> -> tensor<4xf32>"),
         (ADD, "%r = ax.unary exp %a"),

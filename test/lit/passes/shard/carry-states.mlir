@@ -13,7 +13,7 @@
 ax.plan @cache version 1 {
   ax.mesh [pipe = 1, data = 1, depth = 1, row = 1, col = 2] in time [micro = 1]
   ax.program @main(%past: tensor<1x4x7x8xf32, #ax.layout<[{}, {col}, {}, {}]>> {ax.name = "past"}, %new: tensor<1x4x1x8xf32, #ax.layout<[{}, {col}, {}, {}]>> {ax.name = "new"}) -> (tensor<1x4x7x8xf32, #ax.layout<[{}, {col}, {}, {}]>> {ax.name = "present", ax.carried = "past"}, tensor<1x4x8x8xf32, #ax.layout<[{}, {col}, {}, {}]>> {ax.name = "all"}) {
-    %all = ax.concat %past, %new {axis = 2 : i64} : tensor<1x4x7x8xf32, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x4x1x8xf32, #ax.layout<[{}, {col}, {}, {}]>> -> tensor<1x4x8x8xf32, #ax.layout<[{}, {col}, {}, {}]>>
+    %all = ax.concat %past, %new dim 2 : tensor<1x4x7x8xf32, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x4x1x8xf32, #ax.layout<[{}, {col}, {}, {}]>> -> tensor<1x4x8x8xf32, #ax.layout<[{}, {col}, {}, {}]>>
     %end = ax.slice %all starts [0, 0, 1, 0] steps [1, 1, 1, 1] : tensor<1x4x8x8xf32, #ax.layout<[{}, {col}, {}, {}]>> -> tensor<1x4x7x8xf32, #ax.layout<[{}, {col}, {}, {}]>>
     ax.return %end, %all : tensor<1x4x7x8xf32, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x4x8x8xf32, #ax.layout<[{}, {col}, {}, {}]>>
   }
