@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned ForRuns = 0, ForComparing = 0, ForTiming = 0, ForSamples = 0,
                    ForTraining = 0, ForSaving = 0, ForEvaluation = 0,
                    ForEvaluationInTraining = 0, ForTracedSteps = 0,
-                   ForCards = 0, ForProcesses = 0;
+                   ForCards = 0, ForProcesses = 0, ForGenerating = 0;
 
 #define AX_FLAGS_INC "axrunFlags.inc"
 #include "ax/Support/FlagTable.def"
