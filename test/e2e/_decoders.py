@@ -106,7 +106,7 @@ def by_concat(batch, size=Size()):
     return finished(net, x, size, outputs)
 
 
-def in_place(batch, size=Size(keyHeads=2)):
+def in_place(batch, size=Size(width=64, keyHeads=2)):
     """As onnxruntime-genai has them: a cache has room for all tokens."""
     net, width = Net(), size.width
     ids = net.input("input_ids", INT64, [batch, "length"])
@@ -139,7 +139,7 @@ def in_place(batch, size=Size(keyHeads=2)):
 # with room for so many.
 KINDS = {
     "by concat": (by_concat, Size(), ["past"]),
-    "in place": (in_place, Size(keyHeads=2), ["past", "total"]),
+    "in place": (in_place, Size(width=64, keyHeads=2), ["past", "total"]),
 }
 
 
