@@ -43,11 +43,17 @@ static bool isElementwiseIn(FusionOp fusion, BlockArgument argument) {
   return true;
 }
 
+/// Whether one result of the stage, and no other, is made of `value`: who reads
+/// it before may read it where it stays, as attention does a cache.
+static bool isReturnedOnce(OpResult value) {
+  return llvm::count_if(readersOf(value), llvm::IsaPred<LocalYieldOp>) == 1;
+}
+
 /// `made` may be written over `old`.
 static void markInPlace(Value made, Value old) {
   auto result = dyn_cast<OpResult>(made);
   auto fusion = result ? dyn_cast<FusionOp>(result.getOwner()) : FusionOp();
-  if (!fusion || !result.hasOneUse() || old.getType() != result.getType() ||
+  if (!fusion || !isReturnedOnce(result) || old.getType() != result.getType() ||
       llvm::count(fusion.getOperands(), old) != 1 || !isLastReader(fusion, old))
     return;
   auto operand =

@@ -127,7 +127,8 @@ llvm::Expected<std::vector<std::vector<double>>> Generator::step() {
   auto outputs = executor.run(taking.feed(tokens, place));
   if (!outputs)
     return outputs.takeError();
-  times.push_back(Clock::now() - begin);
+  if (!forPrefill)
+    times.push_back(Clock::now() - begin);
   place += count;
   std::vector<std::vector<double>> scores;
   if (session.getWorld()->isFirst() && place >= promptLength)

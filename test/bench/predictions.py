@@ -6,8 +6,6 @@ and as axrun measures it.
 usage: predictions.py BUILD
 """
 import json
-import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -26,19 +24,15 @@ OF_TRAINING = [
     "--dp=2 --zero=1", "--dp=2 --zero=3", "--dp=2 --recompute=selective",
     "--dp=2 --recompute=full", "--pp=2 --micro-batches=8",
 ]
-MILLISECONDS = {"us": 1e-3, "ms": 1, "s": 1e3}
 
 
-def predicted(summary):
-    time = re.search(r"@main, about ([\d.]+) (us|ms|s) a step", summary)
-    return float(time[1]) * MILLISECONDS[time[2]]
-
-
-def measured(bin, plan):
-    report = plan.with_suffix(".json")
+def milliseconds(bin, plan):
+    """As predicted, and as measured."""
+    path = plan.with_suffix(".json")
     capture(bin / "axrun", plan, "--random-inputs", 1, "--warmup", 1,
-            "--iterations", 5, "--in-flight", 1, "--json", report)
-    return json.loads(report.read_text())["median_ms"]
+            "--iterations", 5, "--in-flight", 1, "--json", path)
+    report = json.loads(path.read_text())
+    return report["predicted_ms"], report["median_ms"]
 
 
 def main():
@@ -53,11 +47,9 @@ def main():
         print("|---|---|---|---|")
         for flags in [[], TRAINING]:
             for layout in LAYOUTS + (OF_TRAINING if flags else []):
-                summary = subprocess.run(
-                    [bin / "axopt", model, *flags, *layout.split(),
-                     f"--machine={machine}", "-o", plan],
-                    check=True, stderr=subprocess.PIPE, text=True).stderr
-                says, takes = predicted(summary), measured(bin, plan)
+                capture(bin / "axopt", model, *flags, *layout.split(),
+                        f"--machine={machine}", "--quiet", "-o", plan)
+                says, takes = milliseconds(bin, plan)
                 training = "`--train` " if flags else ""
                 print(f"| {training}`{layout}` | {says:.0f} | {takes:.0f} "
                       f"| {says / takes:.2f} |", flush=True)

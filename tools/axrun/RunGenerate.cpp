@@ -86,7 +86,8 @@ llvm::Expected<int> ax::generateTokens(const Task &task) {
           rt::agree(world, "files that are read", checkMappedFiles()))
     return error;
   measurement.times = generated->times;
-  measurement.totalSeconds = generated->promptSeconds + generated->restSeconds;
+  for (std::chrono::nanoseconds time : generated->times)
+    measurement.totalSeconds += std::chrono::duration<double>(time).count();
   measurement.flops = countFlops(task.session.getProgram());
   if (llvm::Error error = writeReports(options, task.session.getExecutor(),
                                        std::move(measurement)))

@@ -103,7 +103,8 @@ def MarkInPlace : Pass<"axl-mark-in-place"> {
   let summary = "Kernels that write a new value over the old one";
   let description = [{
     Of a state, or of a sum over micro-batches: if nothing reads the old value
-    later, and the kernel reads of it only the element that it is about to write.
+    later, and the kernel reads of it only the element that it is about to write. Who
+    reads the new value reads it there.
   }];
 }
 

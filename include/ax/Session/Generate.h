@@ -52,7 +52,7 @@ struct Generated {
   /// How long the prompt took, to its end, and what follows the first token
   /// that was chosen by it.
   double promptSeconds = 0, restSeconds = 0;
-  /// Of each step.
+  /// Of each step of the session's program.
   std::vector<std::chrono::nanoseconds> times;
 };
 
