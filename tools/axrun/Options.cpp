@@ -107,7 +107,8 @@ llvm::Error checkUses(const FlagTable &table, const CommandLine &flags) {
   if (flags.isOn(OPT_list_commands))
     return usage(idle + "--list-commands runs nothing");
   constexpr std::pair<unsigned, const char *> texts[] = {
-      {ForRuns, "runs of one set of inputs (without --data, --eval and --generate)"},
+      {ForRuns,
+       "runs of one set of inputs (without --data, --eval and --generate)"},
       {ForComparing, "comparing outputs (--expect or --test-data)"},
       {ForTiming, "measuring runs (--iterations or --profile)"},
       {ForGenerating, "generating tokens (--generate)"},
