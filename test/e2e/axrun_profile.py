@@ -230,8 +230,8 @@ def refused():
         made = compiled(folder)
         axrun(made, "--eval", DIGITS / "test.npz", "--profile", expect=2,
               says="--profile has no use in this run: it is for runs of one set "
-              "of inputs (without --data, --eval and --generate), or training (--data, "
-              "without --predict)")
+              "of inputs (without --data, --eval and --generate), or generating tokens "
+              "(--generate), or training (--data, without --predict)")
         axrun(made, "--random-inputs=1", "--profile=-1", expect=2,
               says="--profile=-1: expected a whole number that is not negative")
         axrun(made, "--data", DIGITS / "train.npz", "--steps=1",

@@ -122,8 +122,9 @@ def training():
                       says="destroy 'data.npz': give --predict another name")
         files.refused("axrun", *command[:3], "--predict", "p.npz", "--json",
                       "p.json", says="--json has no use in this run: it is for "
-                      "runs of one set of inputs (without --data, --eval and --generate), "
-                      "or training (--data, without --predict)")
+                      "runs of one set of inputs (without --data, --eval and "
+                      "--generate), or generating tokens (--generate), or training "
+                      "(--data, without --predict)")
         files.refused("axrun", *command, "--weights", "run", "--log",
                       "run/step-1/manifest.json", says="would destroy '")
         files.refused("axrun", *command, "--log", "a.safetensors",
