@@ -115,10 +115,19 @@ def measurements():
                    "--iterations", 7, "--json", f"{folder}/r.json",
                    "--trace", f"{folder}/t.json")
         expectText(done, "7 runs: median")
+        expectText(done, " ms on 'generic CPU core'")
         report = json.loads(Path(f"{folder}/r.json").read_text())
         assert report["iterations"] == 7 and report["ranks"] == 2
         assert 0 < report["min_ms"] <= report["median_ms"] <= report["p99_ms"]
         assert report["flops"] > 0 and report["commands"]
+        assert report["predicted_ms"] > 0
+        assert report["predicted_for"] == "generic CPU core"
+        # A compiled plan knows, which nothing here could predict.
+        run(tool("axopt"), plan, "--compile", "--quiet", "-o", f"{folder}/c.axc")
+        run(tool("axrun-core"), f"{folder}/c.axc", "--random-inputs", 1,
+            "--iterations", 1, "--json", f"{folder}/r.json")
+        again = json.loads(Path(f"{folder}/r.json").read_text())
+        assert again["predicted_ms"] == report["predicted_ms"], again
         trace = json.loads(Path(f"{folder}/t.json").read_text())
         assert trace["traceEvents"] if isinstance(trace, dict) else trace
 

@@ -95,6 +95,8 @@ CompiledPlan makePlan() {
   program.outputs[0].samples = 0;
   program.learningRateSteps = 7;
   program.optimizer = "sgd";
+  program.predictedSeconds = 0.125;
+  program.predictedFor = "a machine";
   program.folded = {{"scale", "0123"}};
   program.foldedParameters = {"scale"};
   plan.targets = {{{"x86-64-v3", {"avx2", "fma"}}, {b.program}}};
@@ -127,6 +129,8 @@ TEST_F(CompiledPlanTest, RoundTrip) {
   EXPECT_EQ(program->folded.at("scale"), "0123");
   EXPECT_EQ(program->foldedParameters, std::vector<std::string>{"scale"});
   EXPECT_EQ(program->optimizer, "sgd");
+  EXPECT_EQ(program->predictedSeconds, 0.125);
+  EXPECT_EQ(program->predictedFor, "a machine");
   EXPECT_EQ(program->inputs[0].labels->ignored, -100);
   EXPECT_EQ(*program->inputs[0].indexed, 5);
   EXPECT_FALSE(program->inputs[0].samples);
