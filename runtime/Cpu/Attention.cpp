@@ -11,7 +11,7 @@ namespace {
 
 /// A multiple of what the multiplication of panels does at once.
 constexpr int64_t blockRows = 24;
-/// Query rows for which it pays to pack values.
+/// Query rows for which it pays to pack keys and values.
 constexpr int64_t leastReuse = 8;
 
 template <typename T>
@@ -28,7 +28,11 @@ public:
     packValues = !std::is_same_v<T, S> || desc.v.strides[3] != 1 ||
                  valueDepth != sumStride ||
                  queries * (heads / kvHeads) >= leastReuse;
-    threadElements = depth * Rows::roundUp(keys, keyPanel) +
+    packKeys = !std::is_same_v<T, float> || desc.k.strides[3] != 1 ||
+               queries * (heads / kvHeads) >= leastReuse ||
+               !vectorKernels().narrowTile[0] ||
+               depth % vectorKernels().narrowUnit != 0;
+    threadElements = (packKeys ? depth * Rows::roundUp(keys, keyPanel) : 0) +
                      (packValues ? keys * sumStride : 0) +
                      blockRows * (depth + scoreStride + sumStride);
     workspaceBytes = threads * threadElements * static_cast<int64_t>(sizeof(S));
@@ -54,9 +58,11 @@ private:
   void runKvHead(int64_t batch, int64_t kvHead, S *scratch) const {
     const T *kSource = at(k, desc.k, batch, kvHead);
     const T *vSource = at(v, desc.v, batch, kvHead);
-    this->packPanels(kSource, desc.k, scratch);
     const S *panels = scratch;
-    scratch += depth * Rows::roundUp(keys, keyPanel);
+    if (packKeys) {
+      this->packPanels(kSource, desc.k, scratch);
+      scratch += depth * Rows::roundUp(keys, keyPanel);
+    }
     const S *values = reinterpret_cast<const S *>(vSource);
     int64_t vStride = desc.v.strides[2];
     if (packValues) {
@@ -68,18 +74,50 @@ private:
     int64_t perKv = heads / kvHeads;
     for (int64_t head = kvHead * perKv; head < (kvHead + 1) * perKv; ++head)
       for (int64_t row = 0; row < queries; row += blockRows)
-        runBlock(batch, head, row, panels, values, vStride, scratch);
+        runBlock(batch, head, row, packKeys ? nullptr : kSource, panels, values,
+                 vStride, scratch);
   }
 
-  void runBlock(int64_t batch, int64_t head, int64_t first, const S *panels,
-                const S *values, int64_t vStride, S *scratch) const {
+  /// Scores of few queries, as of a decoder's step, by keys that are read where
+  /// they are: once, and not to be packed.
+  void multiplyByRows(const S *query, const T *source, S *scores, int64_t rows,
+                      int64_t seen) const {
+    if constexpr (std::is_same_v<T, float>) {
+      const VectorKernels &kernels = vectorKernels();
+      const TileRun all{0, depth};
+      PackedTile tile{};
+      tile.aStride = desc.k.strides[2];
+      tile.runs = &all;
+      tile.numRuns = 1;
+      tile.bStride = tile.k = depth;
+      tile.columns = 1;
+      tile.cStride = 1;
+      int64_t most = kernels.narrowRows[0];
+      for (int64_t t = 0; t < seen; t += most)
+        for (int64_t r = 0; r < rows; ++r) {
+          tile.a = source + t * tile.aStride;
+          tile.rows = static_cast<int32_t>(std::min(most, seen - t));
+          tile.b = query + r * depth;
+          tile.c = scores + r * scoreStride + t;
+          kernels.narrowTile[0](tile);
+        }
+    }
+  }
+
+  /// `keyRows`: where keys are, if they are in no panels.
+  void runBlock(int64_t batch, int64_t head, int64_t first, const T *keyRows,
+                const S *panels, const S *values, int64_t vStride,
+                S *scratch) const {
     int64_t rows = std::min(blockRows, queries - first);
     S *query = scratch, *scores = query + blockRows * depth,
       *sums = scores + blockRows * scoreStride;
     const T *source = at(q, desc.q, batch, head);
     Rows::packRows(source, desc.q, first, rows, depth, query);
     int64_t seen = limit(first + rows - 1);
-    this->multiplyByPanels(query, depth, panels, depth, scores, rows, seen);
+    if (keyRows)
+      multiplyByRows(query, keyRows, scores, rows, seen);
+    else
+      this->multiplyByPanels(query, depth, panels, depth, scores, rows, seen);
     S factors[blockRows];
     float *rowSums =
         logSums ? logSums + (batch * heads + head) * queries + first : nullptr;
@@ -120,7 +158,7 @@ private:
       to[d * step] = narrow<T>(sums[d] * factor);
   }
 
-  bool packValues;
+  bool packKeys, packValues;
   int64_t threadElements;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
   T *out = nullptr;

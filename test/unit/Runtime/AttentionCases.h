@@ -17,7 +17,7 @@ const AttentionSizes attentionSizes[] = {
     {1, 2, 2, 5, 5, 4, 4},      {1, 4, 2, 33, 33, 8, 3},
     {1, 2, 1, 6, 70, 8, 12},    {1, 1, 1, 1, 100, 16, 64},
     {1, 2, 1, 50, 100, 24, 40}, {1, 1, 1, 77, 65, 36, 80},
-    {2, 3, 3, 7, 3, 5, 2}};
+    {2, 3, 3, 7, 3, 5, 2},      {1, 4, 2, 3, 41, 32, 24}};
 
 inline AttentionDesc makeAttention(const AttentionSizes &s, DType type,
                                    bool headsInner = false) {
