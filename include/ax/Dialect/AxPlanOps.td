@@ -51,7 +51,7 @@ def Ax_StateOp : Ax_Op<"state", [HasParent<"PlanOp">, Symbol]> {
     `offset` .. `offset + length` hold the global tensor, row-major, little
     endian, in f16 or bf16 where the file is read `as` that and the state is f32:
     a trained weight of a model of narrow floats. Without a file it is zero at
-    first: an optimizer's moments. What is `prepared` is what the program `@prepare`, which runs once when the states
+    first: an optimizer's moments, a decoder's cache. What is `prepared` is what the program `@prepare`, which runs once when the states
     are loaded, has stored. `stages`: those that hold it. What is `dealt` has the
     elements of one dimension in another order than the model, whose order is
     that of the file, and of what is saved.
@@ -96,8 +96,8 @@ def Ax_StoreOp : Ax_Op<"store", [
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The value of a state from the next step on";
   let description = [{
-    Created by Train. The operand has the state's stored layout. All loads of
-    the step come before it.
+    Created by Train, and of what is carried by Shard. The operand has the state's
+    stored layout. All loads of the step come before it.
   }];
   let arguments = (ins FlatSymbolRefAttr:$state, Ax_Tensor:$operand);
   let assemblyFormat = "$state `,` $operand attr-dict `:` type($operand)";
