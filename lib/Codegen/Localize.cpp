@@ -296,12 +296,15 @@ static void markFrozen(LocalStageOp stage,
     stage->setAttr(kFrozen, DenseI64ArrayAttr::get(stage.getContext(), frozen));
 }
 
-/// Says which states one list of the program alone stores.
+/// Says which weights one list of the program alone stores. What is zero at
+/// first may be made so again, behind the back of who keeps something of it.
 static void markOwned(LocalProgramOp local, ProgramOp program,
                       const llvm::DenseMap<Attribute, int> &stores) {
   SmallVector<Attribute> owned;
   program.walk([&](StoreOp store) {
-    if (stores.lookup(store.getStateAttr()) == 1)
+    auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(
+        store, store.getStateAttr());
+    if (stores.lookup(store.getStateAttr()) == 1 && !state.isZeroAtFirst())
       owned.push_back(store.getStateAttr());
   });
   if (!owned.empty())

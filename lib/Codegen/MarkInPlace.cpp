@@ -20,9 +20,12 @@ static bool isLastReader(Operation *op, Value value) {
   });
 }
 
-/// Whether the element of a result is made from that element of `argument`
-/// alone: a kernel reads it once, before it writes.
-static bool isElementwiseIn(FusionOp fusion, BlockArgument argument) {
+/// Whether elements of results are made from those of `argument` at the same
+/// places, and those of result `number` are: so that a kernel reads each once,
+/// before it writes there. Were the result made without it, another one might
+/// be made of it behind that.
+static bool isElementwiseIn(FusionOp fusion, BlockArgument argument,
+                            unsigned number) {
   auto hasShape = [&](Value value) {
     return tensorType(value).getShape() == tensorType(argument).getShape();
   };
@@ -40,7 +43,8 @@ static bool isElementwiseIn(FusionOp fusion, BlockArgument argument) {
         if (seen.insert(result).second)
           open.push_back(result);
     }
-  return true;
+  return seen.contains(
+      fusion.getBody().front().getTerminator()->getOperand(number));
 }
 
 /// Whether one result of the stage, and no other, is made of `value`: who reads
@@ -58,7 +62,8 @@ static void markInPlace(Value made, Value old) {
     return;
   auto operand =
       llvm::find(fusion.getOperands(), old) - fusion.getOperands().begin();
-  if (!isElementwiseIn(fusion, fusion.getBody().getArgument(operand)))
+  if (!isElementwiseIn(fusion, fusion.getBody().getArgument(operand),
+                       result.getResultNumber()))
     return;
   SmallVector<int64_t> places(fusion.getNumResults(), -1);
   if (std::optional<ArrayRef<int64_t>> marked = fusion.getInPlace())

@@ -11,8 +11,9 @@
 //   front: k0 k1 k2 .        mask 1 1 1 0
 //   back:  . . k0 k1 | k2    mask 0 0 1 1 1
 //
-// From the front, padding behind the last tokens does no harm: no token sees
-// what comes behind it, and the next ones take its places.
+// Which it is, the length of the mask tells. From the front, padding behind the
+// last tokens does no harm: no token sees what comes behind it, and the next
+// ones take its places.
 //
 //===----------------------------------------------------------------------===//
 #include "Decoder.h"
@@ -103,9 +104,12 @@ Decoder::create(const rt::Program &program,
 llvm::Error Decoder::checkPorts() const {
   const rt::Port &ids = program->inputs[tokens],
                  &scores = program->outputs[logits];
-  if (ids.shape.size() != 2 || isFloat(ids.dtype) || batch < 1 || length < 1)
+  auto countsFar = [](const rt::Port &port) {
+    return port.dtype == DType::I32 || port.dtype == DType::I64;
+  };
+  if (ids.shape.size() != 2 || !countsFar(ids) || batch < 1 || length < 1)
     return usage("tokens " + describePort(ids) +
-                 " are no integers of [batch, length]");
+                 " are no i64 or i32 of [batch, length]");
   auto isOf = [&](size_t input, int64_t width) {
     const Shape &shape = program->inputs[input].shape;
     return shape.size() == 2 && shape[0] == batch &&
@@ -120,39 +124,72 @@ llvm::Error Decoder::checkPorts() const {
   if (mask && !isOf(*mask, 0))
     return usage("mask " + describePort(program->inputs[*mask]) +
                  " is not of [batch, places]");
-  if (positions && !isOf(*positions, length))
+  if (positions &&
+      (!isOf(*positions, length) || !countsFar(program->inputs[*positions])))
     return usage("positions " + describePort(program->inputs[*positions]) +
-                 " are not of the shape of tokens " + describePort(ids));
+                 " are no i64 or i32 of the shape of tokens " +
+                 describePort(ids));
+  if (mask == tokens || positions == tokens || (mask && mask == positions))
+    return usage(
+        "input '" +
+        program->inputs[positions == tokens || mask == tokens ? tokens : *mask]
+            .name +
+        "' has two roles");
   if (llvm::none_of(program->states, isCarried))
     return usage("the plan carries nothing from step to step: compile it with "
                  "axopt --carry, as --carry='present.*=past_key_values.*'");
   return llvm::Error::success();
 }
 
+/// How likely a state has so many places for each sequence: 2, 1 where that is
+/// its last dimension, which mostly are features, or 0.
+static int likelihood(const rt::State &state, int64_t places) {
+  if (state.shape.size() < 2)
+    return 0;
+  llvm::ArrayRef<int64_t> within = llvm::ArrayRef(state.shape).drop_front();
+  if (llvm::is_contained(within.drop_back(), places))
+    return 2;
+  return within.back() == places ? 1 : 0;
+}
+
 /// By the places that what is carried has for each sequence.
 llvm::Error Decoder::findRoom() {
+  if (positions)
+    room = program->inputs[*positions].indexed;
   if (!mask)
     return llvm::Error::success();
   const rt::Port &port = program->inputs[*mask];
   int64_t places = port.shape[1];
-  bool isShifted = false;
+  int front = 0, shifted = 0;
+  isAllCache = true;
   for (const rt::State &state : program->states)
     if (isCarried(state)) {
-      fromFront |= llvm::is_contained(state.shape, places);
-      isShifted |= llvm::is_contained(state.shape, places - length);
+      front = std::max(front, likelihood(state, places));
+      shifted = std::max(shifted, likelihood(state, places - length));
+      isAllCache &= likelihood(state, places) > 0;
     }
-  if (!fromFront && !isShifted)
+  auto fault = [&](const llvm::Twine &why) {
     return usage("mask " + describePort(port) + " has a number for each of " +
-                 llvm::Twine(places) +
-                 " places, and nothing that is carried has so many, or " +
+                 llvm::Twine(places) + " places, and " + why + " " +
                  llvm::Twine(places - length));
+  };
+  if (!front && !shifted)
+    return fault("nothing that is carried has so many, or");
+  if (front == shifted)
+    return fault(
+        "what is carried has so many in one dimension, and in another "
+        "one, so that either may be those of a cache: compile the plan "
+        "for another length of the past than");
+  fromFront = front > shifted;
   // What the last step adds need not be kept.
-  room = fromFront ? places : places - length + 1;
+  int64_t ofMask = fromFront ? places : places - length + 1;
+  room = std::min(ofMask, room.value_or(ofMask));
   return llvm::Error::success();
 }
 
-std::optional<int64_t> Decoder::getClasses() const {
-  return program->inputs[tokens].indexed;
+int64_t Decoder::getClasses() const {
+  int64_t classes = program->outputs[logits].shape[2];
+  return std::min(classes, program->inputs[tokens].indexed.value_or(classes));
 }
 
 std::vector<std::string> Decoder::getInputs() const {
@@ -166,7 +203,7 @@ std::vector<std::string> Decoder::getInputs() const {
 bool Decoder::canTake(int64_t count, int64_t place) const {
   if (count == length)
     return true;
-  return count < length && fromFront && place + length <= *room &&
+  return count < length && fromFront && isAllCache && place + length <= *room &&
          program->outputs[logits].shape[1] == length;
 }
 

@@ -26,8 +26,8 @@ public:
   /// `place` others: as many as it takes, or fewer, with padding behind them,
   /// where that will be overwritten and scores of all tokens are given.
   bool canTake(int64_t count, int64_t place) const;
-  /// Below how many numbers a token has to be, where that is known.
-  std::optional<int64_t> getClasses() const;
+  /// Below what a token has to be.
+  int64_t getClasses() const;
   /// Names of the inputs that `feed` sets.
   std::vector<std::string> getInputs() const;
 
@@ -51,8 +51,9 @@ private:
   std::optional<size_t> mask, positions;
   int64_t batch = 0, length = 0;
   std::optional<int64_t> room;
-  /// Whether the cache is filled from the front.
-  bool fromFront = false;
+  /// Whether the cache is filled from the front, and all that is carried is
+  /// such.
+  bool fromFront = false, isAllCache = false;
   std::vector<HostTensor> inputs;
 };
 

@@ -74,14 +74,11 @@ llvm::Error Generator::readPrompt() {
     std::vector<int64_t> &sequence = sequences.emplace_back();
     for (int64_t i = 0; i < promptLength; ++i) {
       int64_t token = prompt.getInt(row * promptLength + i);
-      if (auto classes = decoder.getClasses();
-          token < 0 || (classes && token >= *classes))
+      if (token < 0 || token >= decoder.getClasses())
         return makeErrorf(ExitCode::BadInput,
-                          "token {0} of the prompt's sequence {1} is {2}{3}", i,
-                          row, token,
-                          classes ? "; the model knows those below " +
-                                        std::to_string(*classes)
-                                  : "");
+                          "token {0} of the prompt's sequence {1} is {2}; the "
+                          "model knows those below {3}",
+                          i, row, token, decoder.getClasses());
       sequence.push_back(token);
     }
   }
@@ -89,15 +86,14 @@ llvm::Error Generator::readPrompt() {
 }
 
 llvm::Error Generator::checkRoom() const {
-  // The last token is not fed.
-  int64_t needs = promptLength + options.count - 1;
   std::optional<int64_t> room = decoder.getRoom();
-  if (!room || needs <= *room)
+  // The last token is not fed.
+  if (!room || options.count - 1 <= *room - promptLength)
     return llvm::Error::success();
   return makeErrorf(ExitCode::Usage,
                     "--generate={0} behind a prompt of {1}: the plan has room "
-                    "for {2} tokens, and {3} are needed",
-                    options.count, promptLength, *room, needs);
+                    "for {2} tokens, which the last one needs not",
+                    options.count, promptLength, *room);
 }
 
 /// How many tokens the prefill program takes now; 0: none. Those that make no

@@ -24,9 +24,12 @@ std::optional<int64_t> Sampler::choose(std::vector<double> scores) {
   };
   if (options.temperature == 0)
     return *std::min_element(order.begin(), order.end(), isBetter);
-  llvm::sort(order, isBetter);
-  if (options.topK > 0 && options.topK < static_cast<int64_t>(order.size()))
+  if (options.topK > 0 && options.topK < static_cast<int64_t>(order.size())) {
+    std::nth_element(order.begin(), order.begin() + options.topK, order.end(),
+                     isBetter);
     order.resize(static_cast<size_t>(options.topK));
+  }
+  llvm::sort(order, isBetter);
   double largest = scoreOf(order.front()), sum = 0;
   std::vector<double> weights;
   for (int64_t token : order) {
