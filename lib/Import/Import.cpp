@@ -234,7 +234,7 @@ static llvm::Error emitPrefill(mlir::MLIRContext &context, ModelFolder &folder,
   takeSingleParameters(*model);
   InputBinder binder(other);
   if (llvm::Error error = binder.run(*model))
-    return error;
+    return addContext(std::move(error), "--prefill");
   const std::vector<std::string> noValues;
   return ProgramEmitter{context, folder, *model, binder, other, noValues}.emit(
       prefillProgram, /*evaluationMode=*/false, builder);

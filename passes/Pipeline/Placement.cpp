@@ -114,16 +114,19 @@ LogicalResult Placement::checkTime(Operation *op) const {
 /// the state. What another one reads is sent to it at the step's end, as an
 /// update: e.g. the last stage's token, which the first begins with.
 void Placement::storeWhereMade() {
-  if (llvm::any_of(actions, [](const auto &entry) {
-        return entry.second != Action::Forward && !isa<StoreOp>(entry.first);
-      }))
-    return;
   llvm::StringMap<std::set<int64_t>> readers;
+  auto read = [&](Operation *op, int64_t stage) {
+    forEachStateRead(op, *this,
+                     [&](StringRef state) { readers[state].insert(stage); });
+  };
+  // An update that stores what another state was reads that one at the end.
+  constexpr int64_t atEnd = -1;
   for (const auto &[op, action] : actions)
-    if (!isa<StoreOp>(op))
-      forEachStateRead(op, *this, [&, op = op](StringRef state) {
-        readers[state].insert(stageOfOp.lookup(op));
-      });
+    read(op, isa<StoreOp>(op) ? atEnd : stageOfOp.lookup(op));
+  // As `placeOutputs` has it.
+  for (Value output : program.getBody().front().getTerminator()->getOperands())
+    if (isEverywhere(output))
+      read(output.getDefiningOp(), 0);
   for (auto &[op, action] : actions) {
     auto store = dyn_cast<StoreOp>(op);
     if (!store)
@@ -140,13 +143,30 @@ void Placement::storeWhereMade() {
   }
 }
 
+/// The states that steps without a backward pass change. What is made of them
+/// is no weight, to be made wherever it is read.
+llvm::DenseSet<Attribute> Placement::findCarried() const {
+  llvm::DenseSet<Attribute> carried;
+  for (Operation &op : program.getBody().front()) {
+    if (markedAction(&op) != Action::Forward)
+      return {};
+    if (auto store = dyn_cast<StoreOp>(op))
+      carried.insert(store.getStateAttr());
+  }
+  return carried;
+}
+
 LogicalResult Placement::run() {
+  llvm::DenseSet<Attribute> carried = findCarried();
+  auto isAtHand = [&](Value value) {
+    auto load = value.getDefiningOp<LoadOp>();
+    return isEverywhere(value) &&
+           !(load && carried.contains(load.getStateAttr()));
+  };
   for (Operation &op : program.getBody().front().without_terminator()) {
     bool isUpdate = markedAction(&op) == Action::Update;
     if (isSource(&op) || (!isUpdate && !isa<StoreOp>(op) &&
-                          llvm::all_of(op.getOperands(), [&](Value v) {
-                            return isEverywhere(v);
-                          }))) {
+                          llvm::all_of(op.getOperands(), isAtHand))) {
       everywhere.insert(&op);
       continue;
     }
@@ -167,7 +187,8 @@ LogicalResult Placement::run() {
       return failure();
   }
   if (stages > 1) {
-    storeWhereMade();
+    if (!carried.empty())
+      storeWhereMade();
     for (Operation &op : program.getBody().front())
       if (failed(checkSums(&op)))
         return failure();

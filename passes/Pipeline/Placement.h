@@ -58,6 +58,7 @@ private:
   mlir::LogicalResult checkSums(mlir::Operation *op) const;
   void findWeightGradients();
   void storeWhereMade();
+  llvm::DenseSet<mlir::Attribute> findCarried() const;
 
   ProgramOp program;
   const sharding::Mesh &mesh;

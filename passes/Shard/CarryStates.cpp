@@ -110,11 +110,12 @@ StateOp CarryStates::stateFor(ProgramOp program, BlockArgument argument) {
   StateOp &state = states[StringAttr::get(&getContext(), name)];
   if (state)
     return state;
+  // A weight, or a program, may have the name.
+  SymbolTable symbols(getOperation());
   OpBuilder builder(*getOperation().getBody().getOps<ProgramOp>().begin());
   state =
       StateOp::create(builder, argument.getLoc(), name, tensorType(argument));
-  // A weight may have the name.
-  SymbolTable(getOperation()).insert(state);
+  symbols.insert(state);
   return state;
 }
 
