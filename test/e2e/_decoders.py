@@ -9,6 +9,7 @@ from contrib_models import Net
 
 FLOAT, INT64, INT32 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32
 CACHES = "--carry=present.*=past_key_values.*"
+SUM = "--carry=present_sum=past_sum"
 
 
 class Size:
@@ -106,8 +107,9 @@ def by_concat(batch, size=Size()):
     return finished(net, x, size, outputs)
 
 
-def in_place(batch, size=Size(width=64, keyHeads=2)):
-    """As onnxruntime-genai has them: a cache has room for all tokens."""
+def in_place(batch, size=Size(width=64, keyHeads=2), sums=False):
+    """As onnxruntime-genai has them: a cache has room for all tokens. `sums`: logits
+    depend on a sum over all tokens, too, as in networks that are partly recurrent."""
     net, width = Net(), size.width
     ids = net.input("input_ids", INT64, [batch, "length"])
     mask = net.input("attention_mask", INT64, [batch, "total"])
@@ -120,6 +122,11 @@ def in_place(batch, size=Size(width=64, keyHeads=2)):
     tables = [net.constant(f(angles), np.float32) for f in (np.cos, np.sin)]
     x = net.op("Gather", net.weight(size.vocabulary, width, scale=1), ids)
     outputs = []
+    if sums:
+        before = net.input("past_sum", FLOAT, [batch, 1, width])
+        total = net.op("Add", before, net.op("ReduceSum", x, numbers(net, 1)))
+        outputs.append(named(net, "present_sum", total))
+        x = net.op("Add", x, total)
     for i in range(size.layers):
         y = norm(net, x, width)
         q, k, v = (linear(net, y, width, heads * size.head)
@@ -140,6 +147,9 @@ def in_place(batch, size=Size(width=64, keyHeads=2)):
 KINDS = {
     "by concat": (by_concat, Size(), ["past"]),
     "in place": (in_place, Size(width=64, keyHeads=2), ["past", "total"]),
+    "in place, with a sum": (
+        lambda batch: in_place(batch, sums=True), Size(width=64, keyHeads=2),
+        ["past", "total"]),
 }
 
 
@@ -161,7 +171,9 @@ def by_onnxruntime(kind, model, prompt, count):
     names = [output.name for output in session.get_outputs()]
     batch = prompt.shape[0]
     caches = {port.name: np.zeros([batch, size.keyHeads, 0, size.head], np.float32)
-              for port in session.get_inputs() if port.name.startswith("past")}
+              for port in session.get_inputs() if port.name.startswith("past_key")}
+    if "sum" in kind:
+        caches["past_sum"] = np.zeros([batch, 1, size.width], np.float32)
     new = prompt
     for _ in range(count):
         total = tokens.shape[1]
@@ -170,8 +182,8 @@ def by_onnxruntime(kind, model, prompt, count):
             feeds["position_ids"] = np.broadcast_to(
                 np.arange(total - new.shape[1], total), new.shape).astype(np.int64)
         out = dict(zip(names, session.run(None, feeds | caches)))
-        caches = {name: out[name.replace("past_key_values", "present")]
-                  for name in caches}
+        caches = {name: out[name.replace("past_key_values", "present").replace(
+            "past_sum", "present_sum")] for name in caches}
         new = out["logits"][:, -1:].argmax(axis=2).astype(np.int64)
         tokens = np.concatenate([tokens, new], axis=1)
     return tokens

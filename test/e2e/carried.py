@@ -5,8 +5,8 @@ import pathlib
 
 import numpy as np
 
-from _decoders import (CACHES, FLOAT, KINDS, by_onnxruntime, dims, linear, named,
-                       numbers, session_of)
+from _decoders import (CACHES, FLOAT, KINDS, SUM, by_onnxruntime, dims, linear,
+                       named, numbers, session_of)
 from cases import Failed, run, scratch, tool
 from contrib_models import Net
 from gpu_streams import CUDA
@@ -15,7 +15,8 @@ ROOM = 24
 LAYOUTS = ("", "--tp=2", "--pp=2", "--tp=2 --pp=2", "--tp=2x2x1")
 
 
-def generated(kind, batch, length, count, layout, prefill=None, environment=None):
+def generated(kind, batch, length, count, layout, prefill=None, environment=None,
+              room=ROOM):
     make, size, _ = KINDS[kind]
     model = make(batch)
     prompt = np.random.default_rng(length).integers(0, size.vocabulary,
@@ -26,7 +27,8 @@ def generated(kind, batch, length, count, layout, prefill=None, environment=None
         (folder / "model.onnx").write_bytes(model.SerializeToString())
         np.save(folder / "prompt.npy", prompt)
         flags = [f"--prefill=length={prefill}"] if prefill else []
-        run(tool("axopt"), folder / "model.onnx", *dims(kind, ROOM), CACHES, *flags,
+        flags += [SUM] if "sum" in kind else []
+        run(tool("axopt"), folder / "model.onnx", *dims(kind, room), CACHES, *flags,
             *layout.split(), "--quiet", "-o", folder / "plan.mlir")
         run(tool("axopt"), folder / "plan.mlir", "--verify")
         run(tool("axrun"), folder / "plan.mlir", f"--generate={count}", "--prompt",
@@ -58,9 +60,54 @@ def recurrent(layers=2, batch=2, hidden=8):
     return net.model(named(net, "y", y), named(net, "last.next", half), *outputs)
 
 
-def streamed(layout, environment=None):
+def shifted():
+    """What a step makes beside what the one before has made of its own, mixed: each
+    is stored, and read where another result of the kernel reads the old one."""
+    net = Net()
+    x, s = net.input("x", FLOAT, [2, 6]), net.input("s", FLOAT, [2, 6])
+    new = net.op("LayerNormalization", x, net.weight(6), net.weight(6))
+    mixed = net.op("Add", new, net.op("Mul", net.op("Sub", s, new), net.weight(6)))
+    return net.model(named(net, "y", linear(net, mixed, 6, 3)),
+                     named(net, "s.next", new))
+
+
+def summed():
+    """An output is made of the old and the new value of a state, which are not made
+    of each other."""
+    net = Net()
+    x, s = net.input("x", FLOAT, [2, 6]), net.input("s", FLOAT, [2, 6])
+    new = net.op("Tanh", x)
+    return net.model(named(net, "y", net.op("Add", new, s)), named(net, "s.next", new))
+
+
+def delayed():
+    """A line of three, of which the last is an output."""
+    net = Net()
+    x = net.input("x", FLOAT, [2, 6])
+    a, b, c = (net.input(name, FLOAT, [2, 3]) for name in "abc")
+    first = net.op("Tanh", net.op("Add", linear(net, x, 6, 3), a))
+    return net.model(named(net, "y", net.op("Add", c, linear(net, first, 3, 3))),
+                     named(net, "a.next", first), named(net, "b.next", a),
+                     named(net, "c.next", b))
+
+
+def main_state():
+    """A state that is called as a program is."""
+    net = Net()
+    x, before = net.input("x", FLOAT, [2, 6]), net.input("main", FLOAT, [2, 3])
+    y = net.op("Tanh", linear(net, x, 6, 3))
+    z = linear(net, net.op("Add", y, before), 3, 3)
+    return net.model(named(net, "y", net.op("Add", z, before)),
+                     named(net, "main.next", net.op("Sub", z, y)))
+
+
+NETS = {"recurrent": recurrent, "a shift": shifted, "a sum": summed,
+        "a line": delayed, "a state called main": main_state}
+
+
+def streamed(name, layout, environment=None):
     """Steps of --data, in their order."""
-    model, steps = recurrent(), 7
+    model, steps = NETS[name](), 7
     x = np.random.default_rng(0).standard_normal([steps, 2, 6]).astype(np.float32)
     session, wanted = session_of(model), []
     names = [output.name for output in session.get_outputs()]
@@ -78,7 +125,7 @@ def streamed(layout, environment=None):
             "--quiet", "-o", folder / "plan.mlir")
         run(tool("axrun"), folder / "plan.mlir", "--data", folder / "x.npz", "--predict",
             folder / "y.npz", env=environment)
-        got = np.load(folder / "y.npz")["y"].reshape(steps, 2, 3)
+        got = np.load(folder / "y.npz")["y"].reshape(np.shape(wanted))
     if not np.allclose(got, wanted, atol=1e-5):
         raise Failed(f"{np.abs(got - wanted).max()} off")
 
@@ -97,6 +144,11 @@ def cases(every):
         yield f"{kind}, all the room", generated, kind, 1, 7, ROOM - 6, "--tp=2", 4
         yield (f"{kind}, --tp=2, on a card", generated, kind, 1, 6, 6, "--tp=2", 4,
                CUDA)
-    for layout in LAYOUTS + ("--dp=2", "--pp=3"):
-        yield f"recurrent, {layout or 'one rank'}", streamed, layout
-    yield "recurrent, --pp=2, on a card", streamed, "--pp=2", CUDA
+    # As long as heads are wide, less what is new.
+    yield "by concat, as long as heads are wide", generated, "by concat", 1, 3, 4, "", \
+        None, None, 7
+    for name in NETS:
+        for layout in LAYOUTS + ("--dp=2", "--pp=3"):
+            if name == "recurrent" or layout != "--pp=3":
+                yield f"{name}, {layout or 'one rank'}", streamed, name, layout
+        yield f"{name}, --pp=2, on a card", streamed, name, "--pp=2", CUDA

@@ -56,6 +56,8 @@ PLANS = {
     "keys": (concatenating, [*dims("by concat", 24), KEYS]),
     "nothing carried": (concatenating, dims("by concat", 24)),
     "four": (concatenating, ["--dim=length=4", "--dim=past=24", CACHES]),
+    "as many as heads": (concatenating, [*dims("by concat", 3), CACHES]),
+    "few positions": (concatenating, [*dims("by concat", 99), CACHES]),
     "longer mask": (in_place, ["--dim=length=1", "--dim=past=24", "--dim=total=30",
                                CACHES]),
     "scaled": (lambda: tiny(scaled=True),
@@ -72,7 +74,7 @@ REFUSED = [
      "--generate: the program has no 'ids' for its tokens, but: input_ids, "
      "attention_mask, position_ids (--names=tokens=NAME says which it is)", 2),
     ("keys", ["--names=tokens=past_key_values.0.value"], [1],
-     "--generate: tokens 'past_key_values.0.value' (1x4x24x8xf32) are no integers of "
+     "--generate: tokens 'past_key_values.0.value' (1x4x24x8xf32) are no i64 or i32 of "
      "[batch, length]", 2),
     ("keys", ["--names=logits=present.0.value"], [1],
      "--generate: logits 'present.0.value' (1x4x25x8xf32) are no numbers of [batch, "
@@ -81,8 +83,15 @@ REFUSED = [
      "--generate: mask 'past_key_values.0.value' (1x4x24x8xf32) is not of [batch, "
      "places]", 2),
     ("caches", ["--names=positions=attention_mask"], [1],
-     "--generate: positions 'attention_mask' (1x25xi64) are not of the shape of tokens "
-     "'input_ids' (1x1xi64)", 2),
+     "--generate: positions 'attention_mask' (1x25xi64) are no i64 or i32 of the shape "
+     "of tokens 'input_ids' (1x1xi64)", 2),
+    ("caches", ["--names=tokens=position_ids"], [1],
+     "--generate: input 'position_ids' has two roles", 2),
+    ("as many as heads", [], [1],
+     "--generate: mask 'attention_mask' (1x4xi64) has a number for each of 4 places, "
+     "and what is carried has so many in one dimension, and in another one, so that "
+     "either may be those of a cache: compile the plan for another length of the past "
+     "than 3", 2),
     ("nothing carried", [], [1],
      "--generate: the plan carries nothing from step to step: compile it with axopt "
      "--carry, as --carry='present.*=past_key_values.*'", 2),
@@ -105,8 +114,10 @@ REFUSED = [
      "token 1 of the prompt's sequence 0 is 40; the model knows those below 40", 6),
     ("caches", [], [-1], "token 0 of the prompt's sequence 0 is -1", 6),
     ("caches", [], [1] * 22,
-     "--generate=5 behind a prompt of 22: the plan has room for 25 tokens, and 26 are "
-     "needed", 2),
+     "--generate=5 behind a prompt of 22: the plan has room for 25 tokens; the last "
+     "one needs none", 2),
+    ("caches", ["--generate=9223372036854775807"], [1], "the plan has room for 25", 2),
+    ("few positions", [], [1] * 60, "the plan has room for 64 tokens", 2),
     ("NaN", [], [1, 2], "all scores behind token 1 of sequence 0 are NaN", 9),
 ]
 # Flags, message.
@@ -137,7 +148,8 @@ def refused(name, flags, tokens, message, code):
         plan = compiled(folder, make(), *how)
         np.save(folder / "scale.npy", np.ones([1, 1], np.float32))
         given = prompted(folder, tokens, None if not tokens else np.int64)
-        done = run(tool("axrun"), plan, "--generate=5", *given, *flags, cwd=folder,
+        count = [] if any("--generate" in flag for flag in flags) else ["--generate=5"]
+        done = run(tool("axrun"), plan, *count, *given, *flags, cwd=folder,
                    expect=code)
     if message not in done.stderr:
         raise Failed(f"expected: {message}\ngot: {done.stderr}")

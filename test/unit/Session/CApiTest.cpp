@@ -77,6 +77,34 @@ ax.plan @m version 1 {
 }
 )";
 
+// What the sum of all x before is, rounded to bf16.
+constexpr llvm::StringLiteral planOfRounded = R"(
+ax.plan @m version 1 {
+  ax.mesh [pipe = 1, data = 1, depth = 1, row = 1, col = 1] in time [micro = 1]
+  ax.state @sum : tensor<2x64xf32> stages [0]
+  ax.program @main(%x: tensor<2x64xf32> {ax.name = "x"},
+                   %w: tensor<64x3xbf16> {ax.name = "w"})
+      -> (tensor<2x3xbf16> {ax.name = "y"}) {
+    %0 = ax.stage @stage0 on 0 (%a = %x : tensor<2x64xf32>,
+                                %b = %w : tensor<64x3xbf16>)
+        -> (tensor<2x3xbf16>) {
+      %1 = ax.load @sum : tensor<2x64xf32>
+      %2 = ax.cast %1 : tensor<2x64xf32> -> tensor<2x64xbf16>
+      %3 = ax.linear %2, %b : tensor<2x64xbf16>, tensor<64x3xbf16>
+        -> tensor<2x3xbf16>
+      %4 = ax.binary add %1, %a : tensor<2x64xf32>, tensor<2x64xf32>
+        -> tensor<2x64xf32>
+      ax.store @sum, %4 : tensor<2x64xf32>
+      ax.yield %3 : tensor<2x3xbf16>
+    }
+    ax.schedule "forward" {
+      stage 0: "F0"
+    }
+    ax.return %0 : tensor<2x3xbf16>
+  }
+}
+)";
+
 class CApiTest : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -147,6 +175,23 @@ TEST_F(CApiTest, WhatIsCarriedBeginsAnew) {
       ASSERT_EQ(axRun(session, inputs, outputs), 0) << axLastError();
       for (int i = 0; i < 6; ++i)
         EXPECT_EQ(y[i], static_cast<float>(step) * x[i]);
+    }
+    ASSERT_EQ(axReset(session), 0) << axLastError();
+  }
+}
+
+TEST_F(CApiTest, WhatIsMadeOfTheCarriedBeginsAnew) {
+  ASSERT_FALSE(bool(ax::writeFileAtomically(path, planOfRounded)));
+  ASSERT_EQ(axLoad(path.c_str(), nullptr, &session), 0) << axLastError();
+  std::vector<float> x(128, 1);
+  // Ones, whose sums of 64 are 64 for each step before.
+  std::vector<uint16_t> w(192, 0x3f80), y(6);
+  const void *inputs[] = {x.data(), w.data()};
+  void *outputs[] = {y.data()};
+  for (int turn = 0; turn < 2; ++turn) {
+    for (uint16_t wanted : {0x0000, 0x4280, 0x4300}) {
+      ASSERT_EQ(axRun(session, inputs, outputs), 0) << axLastError();
+      EXPECT_EQ(y, std::vector<uint16_t>(6, wanted)) << turn;
     }
     ASSERT_EQ(axReset(session), 0) << axLastError();
   }
