@@ -145,7 +145,7 @@ void Placement::storeWhereMade() {
 
 /// The states that steps without a backward pass change. What is made of them
 /// is no weight, to be made wherever it is read.
-llvm::DenseSet<Attribute> Placement::findCarried() const {
+llvm::DenseSet<Attribute> Placement::findCarried() {
   llvm::DenseSet<Attribute> carried;
   for (Operation &op : program.getBody().front()) {
     if (markedAction(&op) != Action::Forward)

@@ -58,7 +58,7 @@ private:
   mlir::LogicalResult checkSums(mlir::Operation *op) const;
   void findWeightGradients();
   void storeWhereMade();
-  llvm::DenseSet<mlir::Attribute> findCarried() const;
+  llvm::DenseSet<mlir::Attribute> findCarried();
 
   ProgramOp program;
   const sharding::Mesh &mesh;
