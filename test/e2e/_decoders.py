@@ -109,7 +109,8 @@ def by_concat(batch, size=Size()):
 
 def in_place(batch, size=Size(width=64, keyHeads=2), sums=False):
     """As onnxruntime-genai has them: a cache has room for all tokens. `sums`: logits
-    depend on a sum over all tokens, too, as in networks that are partly recurrent."""
+    depend on sums over all tokens before, too, as in networks that are partly
+    recurrent."""
     net, width = Net(), size.width
     ids = net.input("input_ids", INT64, [batch, "length"])
     mask = net.input("attention_mask", INT64, [batch, "total"])
@@ -124,8 +125,10 @@ def in_place(batch, size=Size(width=64, keyHeads=2), sums=False):
     outputs = []
     if sums:
         before = net.input("past_sum", FLOAT, [batch, 1, width])
-        total = net.op("Add", before, net.op("ReduceSum", x, numbers(net, 1)))
-        outputs.append(named(net, "present_sum", total))
+        total = net.op("Add", before,
+                       net.op("CumSum", x, net.constant(1, np.int64)))
+        outputs.append(named(net, "present_sum", net.op(
+            "Gather", total, numbers(net, -1), axis=1)))
         x = net.op("Add", x, total)
     for i in range(size.layers):
         y = norm(net, x, width)

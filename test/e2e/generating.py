@@ -117,7 +117,7 @@ REFUSED = [
      "--generate=5 behind a prompt of 22: the plan has room for 25 tokens; the last "
      "one needs none", 2),
     ("caches", ["--generate=9223372036854775807"], [1], "the plan has room for 25", 2),
-    ("few positions", [], [1] * 60, "the plan has room for 64 tokens", 2),
+    ("few positions", [], [1] * 61, "the plan has room for 64 tokens", 2),
     ("NaN", [], [1, 2], "all scores behind token 1 of sequence 0 are NaN", 9),
 ]
 # Flags, message.
