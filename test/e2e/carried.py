@@ -101,13 +101,47 @@ def main_state():
                      named(net, "main.next", net.op("Sub", z, y)))
 
 
+def at_random(seed):
+    """One to three states, which are made of anything, and read anywhere; but two that
+    only change places, which axrun refuses."""
+    net, random = Net(), np.random.default_rng(seed)
+    choose = lambda names: names[random.integers(len(names))]
+    x = net.input("x", FLOAT, [2, 6])
+    states = [net.input(f"s{i}", FLOAT, [2, 6]) for i in range(random.integers(1, 4))]
+    made = [x]
+
+    def joined(kind, one, other):
+        return net.op("Tanh", net.op(kind, one, other))
+
+    for _ in range(random.integers(3, 9)):
+        kind, last = choose(["linear", "norm", "Add", "Sub", "Mul"]), made[-1]
+        made.append(
+            linear(net, last, 6, 6) if kind == "linear" else
+            net.op("LayerNormalization", last, net.weight(6)) if kind == "norm" else
+            joined(kind, last, choose(states + made)))
+    outputs = []
+    for i, state in enumerate(states):
+        kind = choose(["made", "earlier", "joined", "linear", "shifted"])
+        value = choose(made) if kind == "made" else \
+            choose([x] + states[:i]) if kind == "earlier" else \
+            joined("Add", choose(states), choose(made)) if kind == "joined" else \
+            linear(net, choose(states + made), 6, 6) if kind == "linear" else \
+            net.op("Concat", net.op("Slice", state, numbers(net, 1), numbers(net, 6),
+                                    numbers(net, 1)),
+                   net.op("Slice", choose(made), numbers(net, 0), numbers(net, 1),
+                          numbers(net, 1)), axis=1)
+        outputs.append(named(net, f"s{i}.next", value))
+    y = net.op("Add", linear(net, made[-1], 6, 6), choose(states + made))
+    return net.model(named(net, "y", y), *outputs)
+
+
 NETS = {"recurrent": recurrent, "a shift": shifted, "a sum": summed,
         "a line": delayed, "a state called main": main_state}
 
 
-def streamed(name, layout, environment=None):
+def streamed(model, layout, environment=None):
     """Steps of --data, in their order."""
-    model, steps = NETS[name](), 7
+    steps = 7
     x = np.random.default_rng(0).standard_normal([steps, 2, 6]).astype(np.float32)
     session, wanted = session_of(model), []
     names = [output.name for output in session.get_outputs()]
@@ -130,6 +164,11 @@ def streamed(name, layout, environment=None):
         raise Failed(f"{np.abs(got - wanted).max()} off")
 
 
+def random_layouts(seed):
+    for layout in "", "--tp=2", "--dp=2 --pp=2":
+        streamed(at_random(seed), layout)
+
+
 def cases(every):
     for kind in KINDS:
         for layout in LAYOUTS + ("--dp=2 --tp=2",):
@@ -147,8 +186,10 @@ def cases(every):
     # As long as heads are wide, less what is new.
     yield "by concat, as long as heads are wide", generated, "by concat", 1, 3, 4, "", \
         None, None, 7
-    for name in NETS:
+    for name, make in NETS.items():
         for layout in LAYOUTS + ("--dp=2", "--pp=3"):
             if name == "recurrent" or layout != "--pp=3":
-                yield f"{name}, {layout or 'one rank'}", streamed, name, layout
-        yield f"{name}, --pp=2, on a card", streamed, name, "--pp=2", CUDA
+                yield f"{name}, {layout or 'one rank'}", streamed, make(), layout
+        yield f"{name}, --pp=2, on a card", streamed, make(), "--pp=2", CUDA
+    for seed in range(200 if every else 12):
+        yield f"at random, {seed}", random_layouts, seed
