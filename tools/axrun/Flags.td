@@ -8,7 +8,7 @@ def help1_input : Section<
 def help2_output : Section<
   "Output", "axrun plan.mlir --inputs x.npz --expect y.npz --rtol=1e-3">;
 def help3_generating : Section<
-  "Generating", "axrun decoder.mlir --generate=32 --prompt tokens.npy">;
+  "Generating", "axrun plan.mlir --generate=32 --prompt tokens.npy">;
 def help4_training : Section<
   "Training", "axrun plan.mlir --data train.npz --steps=100 --save run/">;
 def help5_running : Section<
