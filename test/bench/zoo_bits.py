@@ -26,9 +26,10 @@ def rounded(g, x, inputs, outputs):
 
 
 def eightBits(g, x, inputs, outputs):
-    """A DequantizeLinear with a scale for each column."""
-    weight = g.random.integers(-127, 128, size=(inputs, outputs))
-    scales = g.random.uniform(0.5, 1, outputs) / (64 * np.sqrt(inputs))
+    """A DequantizeLinear with a scale for each column; of seven bits, as
+    onnxruntime's sums of two products with u8 saturate on some processors."""
+    weight = g.random.integers(-63, 64, size=(inputs, outputs))
+    scales = g.random.uniform(0.5, 1, outputs) / (32 * np.sqrt(inputs))
     return g.op("MatMul", x, g.op(
         "DequantizeLinear", g.constant(weight, np.int8), g.constant(scales),
         axis=1))
@@ -36,10 +37,10 @@ def eightBits(g, x, inputs, outputs):
 
 def integers(g, x, inputs, outputs):
     """As onnxruntime's dynamic quantiser writes it."""
-    weight = g.random.integers(-127, 128, size=(inputs, outputs))
+    weight = g.random.integers(-63, 64, size=(inputs, outputs))
     numbers, scale, zero = g.op("DynamicQuantizeLinear", x, outputs=3)
     sums = g.op("MatMulInteger", numbers, g.constant(weight, np.int8), zero)
-    scale = g.op("Mul", scale, g.constant(np.full(1, 1 / (64 * np.sqrt(inputs)))))
+    scale = g.op("Mul", scale, g.constant(np.full(1, 1 / (32 * np.sqrt(inputs)))))
     return g.op("Mul", g.op("Cast", sums, to=1), scale)
 
 
