@@ -53,6 +53,23 @@ static mlir::Value endOf(mlir::Value value, mlir::RankedTensorType wanted,
   return SliceOp::create(builder, value.getLoc(), wanted, value, starts, steps);
 }
 
+/// What it was before it was moved or cast.
+static mlir::Value behindMoves(mlir::Value value) {
+  while (mlir::Operation *op = value.getDefiningOp()) {
+    if (!mlir::isa<TransposeOp, ReshapeOp, CastOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// Whether `value` is `input` with more behind it. Others, as a cache that is
+/// filled from the front, cannot do without their beginning.
+static bool growsBehind(mlir::Value value, mlir::Value input) {
+  auto concat = behindMoves(value).getDefiningOp<ConcatOp>();
+  return concat && behindMoves(concat->getOperand(0)) == input;
+}
+
 namespace {
 
 class Carrier {
@@ -117,6 +134,17 @@ llvm::Error Carrier::carryOne(unsigned result, const std::string &input) {
             typeText(input, tensorType(taker)) +
             ": an output has its input's type and shape, or is longer in one "
             "dimension, of which the last part is carried");
+  if (end != value && !growsBehind(value, taker)) {
+    end.getDefiningOp()->erase();
+    return makeError(
+        ExitCode::Usage,
+        "output " + typeText(name, tensorType(value)) + " cannot be input " +
+            typeText(input, tensorType(taker)) +
+            ": it is longer, and not the input with more behind it, of which "
+            "the end is carried; give the input its length (of "
+            "GroupQueryAttention past_sequence_length is "
+            "total_sequence_length)");
+  }
   output.setOperand(result, end);
   program.setResultAttr(result, kCarried, builder.getStringAttr(input));
   return llvm::Error::success();

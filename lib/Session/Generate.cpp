@@ -92,7 +92,7 @@ llvm::Error Generator::checkRoom() const {
     return llvm::Error::success();
   return makeErrorf(ExitCode::Usage,
                     "--generate={0} behind a prompt of {1}: the plan has room "
-                    "for {2} tokens; the last one needs none",
+                    "for {2} tokens: compile it with a longer past",
                     options.count, promptLength, *room);
 }
 

@@ -58,8 +58,6 @@ PLANS = {
     "four": (concatenating, ["--dim=length=4", "--dim=past=24", CACHES]),
     "as many as heads": (concatenating, [*dims("by concat", 3), CACHES]),
     "few positions": (concatenating, [*dims("by concat", 99), CACHES]),
-    "longer mask": (in_place, ["--dim=length=1", "--dim=past=24", "--dim=total=30",
-                               CACHES]),
     "scaled": (lambda: tiny(scaled=True),
                ["--dim=batch=1", "--dim=length=1", "--carry=h.next=h",
                 "--prefill=length=4"]),
@@ -95,9 +93,9 @@ REFUSED = [
     ("nothing carried", [], [1],
      "--generate: the plan carries nothing from step to step: compile it with axopt "
      "--carry, as --carry='present.*=past_key_values.*'", 2),
-    ("longer mask", [], [1],
-     "--generate: mask 'attention_mask' (1x30xi64) has a number for each of 30 places, "
-     "and nothing that is carried has so many, or 29", 2),
+    ("scaled", ["--names=mask=scale"], [1],
+     "--generate: mask 'scale' (1x1xf32) has a number for each of 1 places, and nothing "
+     "that is carried has so many, or 0", 2),
     ("four", [], [1],
      "--generate: program 'main' takes 4 tokens of a sequence at a time: compile the "
      "plan for one, and, for prompts, with --prefill for several", 2),
@@ -114,8 +112,8 @@ REFUSED = [
      "token 1 of the prompt's sequence 0 is 40; the model knows those below 40", 6),
     ("caches", [], [-1], "token 0 of the prompt's sequence 0 is -1", 6),
     ("caches", [], [1] * 22,
-     "--generate=5 behind a prompt of 22: the plan has room for 25 tokens; the last "
-     "one needs none", 2),
+     "--generate=5 behind a prompt of 22: the plan has room for 25 tokens: compile it "
+     "with a longer past", 2),
     ("caches", ["--generate=9223372036854775807"], [1], "the plan has room for 25", 2),
     ("few positions", [], [1] * 61, "the plan has room for 64 tokens", 2),
     ("NaN", [], [1, 2], "all scores behind token 1 of sequence 0 are NaN", 9),
@@ -205,7 +203,7 @@ def reported():
     assert report["iterations"] == 3, report["iterations"]
     assert report["predicted_ms"] > 0 and report["predicted_for"], report
     assert "3 runs on 1 rank" in done.stdout, done.stdout
-    assert "3 tokens of 1: a prompt of 9 took" in done.stderr, done.stderr
+    assert "3 tokens, of 1 sequence: a prompt of 9 took" in done.stderr, done.stderr
 
 
 def two_sequences():

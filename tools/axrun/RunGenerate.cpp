@@ -52,11 +52,10 @@ static void tellSpeed(const Generated &generated, int64_t promptLength) {
   int64_t following = shape[1] - promptLength - 1;
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << llvm::format("%lld tokens of %lld: a prompt of %lld took %.3f ms",
-                     static_cast<long long>(shape[1] - promptLength),
-                     static_cast<long long>(shape[0]),
-                     static_cast<long long>(promptLength),
-                     1e3 * generated.promptSeconds);
+  os << shape[1] - promptLength << " tokens, of " << shape[0]
+     << (shape[0] == 1 ? " sequence" : " sequences") << ": a prompt of "
+     << promptLength
+     << llvm::format(" took %.3f ms", 1e3 * generated.promptSeconds);
   if (following > 0)
     os << llvm::format(", each token behind the first %.3f ms, %.1f tokens/s",
                        1e3 * generated.restSeconds / following,
