@@ -88,10 +88,8 @@ LogicalResult CarryStates::run(ProgramOp program) {
     results.set(i);
   }
   body.getTerminator()->eraseOperands(results);
-  if (failed(program.eraseResults(results)) ||
-      failed(program.eraseArguments(arguments)))
-    return program.emitOpError("cannot do without what is carried");
-  return success();
+  return success(succeeded(program.eraseResults(results)) &&
+                 succeeded(program.eraseArguments(arguments)));
 }
 
 /// Each micro-batch would leave another value, of which only the last was kept.

@@ -130,6 +130,8 @@ TEST_F(CApiCompileTest, ARunOfAPlanThatTrainsIsAStep) {
   float first = 0, loss = 0, norm = 0, rate = 0;
   void *outputs[] = {&loss, &norm, &rate};
   ASSERT_EQ(axNumOutputs(session), 3);
+  expectFailure(axReset(session), 2,
+                "axReset is not for a program that trains: load the plan again");
   for (int step = 0; step < 5; ++step) {
     ASSERT_EQ(axRun(session, inputs, outputs), 0) << axLastError();
     if (step == 0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""x w and the sums of two caches, which grow by x."""
+"""x w and the sums of two caches, which grow by x; and, as a second file, the places of
+what is not zero."""
 import sys
 
 import numpy as np
@@ -28,3 +29,9 @@ onnx.save(helper.make_model(helper.make_graph(
     [numpy_helper.from_array(np.ones((8, 8), np.float32), "w"),
      numpy_helper.from_array(np.array([1]), "axes")]),
     opset_imports=[helper.make_opsetid("", 20)], ir_version=10), sys.argv[1])
+onnx.save(helper.make_model(helper.make_graph(
+    [helper.make_node("NonZero", ["x"], ["places"], "find")], "places",
+    [value("x", 4),
+     helper.make_tensor_value_info("before", TensorProto.INT64, [1, 4])],
+    [helper.make_tensor_value_info("places", TensorProto.INT64, [1, "count"])]),
+    opset_imports=[helper.make_opsetid("", 20)], ir_version=10), sys.argv[2])
