@@ -67,10 +67,10 @@ defm atol : Value<"atol", "TOLERANCE", "Absolute tolerance (1e-5)",
 defm generate : Value<
   "generate", "N",
   "Tokens behind those of --prompt, of a decoder that was compiled with --carry",
-  help3_generating, [Natural, Common]>;
+  help3_generating, [Natural]>;
 defm prompt : Value<
   "prompt", "FILE.npy", "Tokens to begin with: [batch, length], or [length]",
-  help3_generating, [Common, ForGenerating]>;
+  help3_generating, [ForGenerating]>;
 defm temperature : Value<
   "temperature", "T",
   "Choose tokens at random, by the softmax of logits / T (0: the likeliest)",

@@ -65,7 +65,7 @@ ax.plan @states version 2 {
   ax.mesh []
   ax.state @weight : tensor<5xf32> stages [0] from "w.bin" offset 0 length 20
   ax.state @made : tensor<5xf32> stages [0] {prepared}
-  ax.state @changed : tensor<5xf32> stages [0]
+  ax.state @changed : tensor<5xf32> stages [0] from "w.bin" offset 20 length 20
   ax.program @prepare() {
     ax.stage @m on 0 () attributes {ax.action = "U"} {
       %w = ax.load @weight : tensor<5xf32>
