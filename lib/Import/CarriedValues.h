@@ -10,9 +10,9 @@
 namespace ax::import {
 
 /// Marks the outputs that are inputs of the next step (`kCarried`), by
-/// ImportOptions::carried. Of an output that is longer than its input in one
-/// dimension the last part becomes it: a cache that grows by each step loses
-/// what is oldest. Usage errors name what does not fit.
+/// ImportOptions::carried. Of an output that is its input with more behind it,
+/// in one dimension, the last part becomes it: a cache that grows by each step
+/// loses what is oldest. Usage errors name what does not fit.
 llvm::Error
 markCarried(ProgramOp program,
             llvm::ArrayRef<std::pair<std::string, std::string>> patterns);

@@ -20,7 +20,7 @@ public:
   /// How many tokens of a sequence it takes.
   int64_t getLength() const { return length; }
   /// How many tokens of a sequence it can have seen in the end; nothing where
-  /// no mask says so.
+  /// neither its mask nor its table of positions says so.
   std::optional<int64_t> getRoom() const { return room; }
   /// Whether it can take `count` tokens of each sequence that come behind
   /// `place` others: as many as it takes, or fewer, with padding behind them,

@@ -72,10 +72,9 @@ struct ImportOptions {
   std::map<std::string, int64_t> prefill;
 };
 
-/// Adds what `--dim=NAME=SIZE`, `--prefill=NAME=SIZE`, `--shape=INPUT=AxBxC`
-/// and
-/// `--carry=OUTPUT=INPUT` say, without the flags' names; Usage errors, also
-/// where a name is there already.
+/// Adds what a flag says, without its name: `--dim=NAME=SIZE` and
+/// `--prefill=NAME=SIZE`, `--shape=INPUT=AxBxC`, `--carry=OUTPUT=INPUT`. Usage
+/// errors, also where a size or shape is there already.
 llvm::Error addDim(ImportOptions &options, llvm::StringRef text);
 llvm::Error addPrefill(ImportOptions &options, llvm::StringRef text);
 llvm::Error addShape(ImportOptions &options, llvm::StringRef text);
