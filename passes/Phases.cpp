@@ -48,6 +48,7 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
   SetMeshOptions mesh;
   mesh.tensor = strategy.tensor;
   mesh.data = strategy.data;
+  mesh.context = strategy.context;
   mesh.pipe = strategy.pipe;
   mesh.micro = strategy.micro;
   mesh.order.assign(strategy.order.begin(), strategy.order.end());

@@ -214,12 +214,13 @@ llvm::Error Localizer::localize(GatherOp op) {
   return llvm::Error::success();
 }
 
-/// A causal mask counts positions from the global start.
-llvm::Error Localizer::localize(AttentionOp op) {
+/// A causal mask counts positions from the global start: where queries are
+/// split, a rank has it written out for its own.
+template <typename OpTy>
+void Localizer::writeCausalMask(OpTy op, OpTy local) {
   DimLayout queries = layoutOf(op.getQ()).dims[2];
-  auto local = cast<AttentionOp>(cloneLocal(op));
   if (!op.getCausal() || !queries.isSplit())
-    return llvm::Error::success();
+    return;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(local);
   int64_t numQueries = queries.size();
@@ -241,7 +242,17 @@ llvm::Error Localizer::localize(AttentionOp op) {
   }
   local.getMaskMutable().assign(mask);
   local.setCausal(false);
+}
+
+llvm::Error Localizer::localize(AttentionOp op) {
+  writeCausalMask(op, cast<AttentionOp>(cloneLocal(op)));
   return llvm::Error::success();
+}
+
+llvm::Error Localizer::localize(AttentionGradientOp op) {
+  return doOnParts(op, [&](Operation *local) {
+    writeCausalMask(op, cast<AttentionGradientOp>(local));
+  });
 }
 
 template <typename OpTy>

@@ -25,6 +25,7 @@ private:
   // than the same on its parts.
   llvm::Error localize(AtMostOp op);
   llvm::Error localize(AttentionOp op);
+  llvm::Error localize(AttentionGradientOp op);
   llvm::Error localize(CastOp op);
   llvm::Error localize(ConstantOp op);
   llvm::Error localize(ConvOp op);
@@ -67,6 +68,8 @@ private:
   // LocalizeOps.cpp
   std::pair<mlir::Value, mlir::Value>
   localIndex(mlir::Value indices, const sharding::DimLayout &dim);
+  template <typename OpTy>
+  void writeCausalMask(OpTy op, OpTy local);
   /// f32, by each element's place in the whole tensor.
   template <typename OpTy>
   mlir::Value randomNumbers(OpTy op, const sharding::Layout &layout);

@@ -163,8 +163,8 @@ LogicalResult MeshOp::verify() {
       return emitOpError("axis '") << axis.name << "' has size " << axis.size
                                    << "; 1 .. " << maxRanks << " is possible";
     if (axis.inTime &&
-        llvm::is_contained({meshAxis::pipe, meshAxis::data, meshAxis::depth,
-                            meshAxis::row, meshAxis::col},
+        llvm::is_contained({meshAxis::pipe, meshAxis::data, meshAxis::context,
+                            meshAxis::depth, meshAxis::row, meshAxis::col},
                            StringRef(axis.name)))
       return emitOpError("axis '")
              << axis.name << "' says which rank it is: it cannot be in time";

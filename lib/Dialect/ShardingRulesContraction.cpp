@@ -188,8 +188,7 @@ Rule AttentionOp::getShardingRule() {
   int batch = builder.parallel(qShape[0]);
   int kvHeads = builder.parallel(vShape[1]);
   int group = builder.parallel(qShape[1] / vShape[1]);
-  // A causal row's number decides which keys it sees.
-  int s = getCausal() ? builder.whole(qShape[2]) : builder.parallel(qShape[2]);
+  int s = builder.parallel(qShape[2]);
   int t = builder.whole(vShape[2]);
   int d = builder.whole(qShape[3]);
   int dv = builder.parallel(vShape[3]);
@@ -213,7 +212,7 @@ Rule AttentionGradientOp::getShardingRule() {
   int batch = builder.parallel(qShape[0]);
   int kvHeads = builder.parallel(vShape[1]);
   int group = builder.reduction(qShape[1] / vShape[1]);
-  int s = getCausal() ? builder.whole(qShape[2]) : builder.reduction(qShape[2]);
+  int s = builder.reduction(qShape[2]);
   builder.neverPad(group);
   builder.neverPad(s);
   int t = builder.whole(vShape[2]);

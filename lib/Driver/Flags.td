@@ -55,6 +55,9 @@ defm tp_long : LongName<"tensor-parallel-size", tp>;
 defm dp : Value<"dp", "D", "Data parallel: the batch split D ways",
                 help2_layout, [Integer, Common]>;
 defm dp_long : LongName<"data-parallel-size", dp>;
+defm cp : Value<"cp", "C", "Context parallel: the sequence split C ways",
+                help2_layout, [Integer]>;
+defm cp_long : LongName<"context-parallel-size", cp>;
 defm pp : Value<"pp", "P", "Pipeline stages", help2_layout, [Integer, Common]>;
 defm pp_long : LongName<"pipeline-parallel-size", pp>;
 defm micro_batches : Value<
@@ -86,13 +89,15 @@ defm machine : Value<
   "--calibrate, or a GPU", help2_layout>;
 defm order : Value<
   "order", "AXES",
-  "Axes of the mesh, outermost first (pipe,data,depth,row,col)", help2_layout>;
+  "Axes of the mesh, outermost first (pipe,data,context,depth,row,col)",
+  help2_layout>;
 defm sequence_parallel : Switch<
   "sequence-parallel",
   "Split what lies between tensor-parallel pairs by sequence", help2_layout>;
 defm zero : Value<
   "zero", "1|2|3",
-  "Split over data: optimizer state and gradients (1, 2), and weights (3)",
+  "Split over data and context: optimizer state and gradients (1, 2), and "
+  "weights (3)",
   help2_layout, [Integer], "0,1,2,3">;
 defm shard : Value<
   "shard", "PATTERN=LAYOUT",

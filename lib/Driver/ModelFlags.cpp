@@ -144,7 +144,7 @@ llvm::Error checkPrecision(const Strategy &strategy) {
 }
 
 /// Checks that there is something for ZeRO to split, which only training keeps,
-/// and the axis over which it does, data.
+/// and an axis over which it does.
 llvm::Error checkZero(const Strategy &strategy, bool isWhole) {
   if (!strategy.zero)
     return llvm::Error::success();
@@ -153,7 +153,7 @@ llvm::Error checkZero(const Strategy &strategy, bool isWhole) {
   std::string zero = "--zero=" + std::to_string(strategy.zero);
   if (!strategy.training)
     return usage(zero + " splits what training keeps: add --train");
-  if (isWhole && strategy.data < 2)
+  if (isWhole && strategy.data < 2 && strategy.context < 2)
     return usage(zero + " splits what training keeps over data: add --dp=D, "
                         "at least 2");
   return llvm::Error::success();
@@ -215,6 +215,7 @@ llvm::Error readSearch(const CommandLine &flags, ModelOptions &options) {
     search.timeLimit = *seconds;
   }
   search.fixed.data = flags.has(OPT_dp);
+  search.fixed.context = flags.has(OPT_cp);
   search.fixed.tensor = flags.has(OPT_tp);
   search.fixed.pipe = flags.has(OPT_pp);
   search.fixed.micro = flags.has(OPT_micro_batches);
@@ -247,6 +248,7 @@ llvm::Error readStrategy(const CommandLine &flags, bool isWhole,
     strategy = *read;
   }
   flags.read(OPT_dp, strategy.data);
+  flags.read(OPT_cp, strategy.context);
   flags.read(OPT_pp, strategy.pipe);
   flags.read(OPT_micro_batches, strategy.micro);
   if (flags.has(OPT_virtual_stages))
@@ -298,6 +300,10 @@ llvm::Error driver::readModelFlags(const CommandLine &flags, bool onlyLooks,
   if (llvm::Error error =
           readStrategy(flags, /*isWhole=*/!options.search, options.strategy))
     return error;
+  int64_t context = options.strategy.context;
+  if (options.search && options.search->devices % context)
+    return usage("--devices=" + llvm::Twine(options.search->devices) +
+                 ": --cp=" + llvm::Twine(context) + " does not divide them");
   if (flags.has(OPT_machine))
     if (llvm::Error error = flags.parse(OPT_machine, options.machine.emplace()))
       return error;

@@ -31,7 +31,7 @@ static bool adapt(Strategy &s, const Space &space) {
     return false;
   if (s.zero < 0 || s.zero > 3)
     return false;
-  if (s.zero > 0 && s.data == 1) {
+  if (s.zero > 0 && s.data * s.context == 1) {
     if (fixed.zero)
       return false;
     s.zero = 0;
@@ -51,6 +51,9 @@ static bool adapt(Strategy &s, const Space &space) {
       return true;
     s.micro = 1;
   }
+  if (!fixed.context && s.context > 1 &&
+      (!space.sequence || space.sequence % s.context))
+    return false;
   // Ranks and slices that do not divide the batch would each do all of it;
   // of sizes that are given, the compiler tells.
   int64_t given = 1, chosen = 1;
@@ -76,6 +79,7 @@ struct AxisOfRanks {
 
 constexpr AxisOfRanks axes[] = {
     {[](Strategy &s) -> int64_t & { return s.data; }, &Fixed::data},
+    {[](Strategy &s) -> int64_t & { return s.context; }, &Fixed::context},
     {[](Strategy &s) -> int64_t & { return s.pipe; }, &Fixed::pipe},
     {[](Strategy &s) -> int64_t & { return s.tensor.col; }, &Fixed::tensor},
     {[](Strategy &s) -> int64_t & { return s.tensor.row; }, &Fixed::tensor},
@@ -162,7 +166,7 @@ std::vector<Strategy> search::findNeighbours(const Strategy &strategy,
 std::vector<std::vector<Strategy>>
 search::findBeginnings(const Strategy &strategy, const Space &space) {
   const Fixed &fixed = space.fixed;
-  int64_t devices = space.devices;
+  int64_t devices = space.devices / strategy.context;
   int64_t ofTensor = strategy.tensor.row * strategy.tensor.depth;
   std::vector<std::vector<Strategy>> groups;
   for (int64_t pipe = 1; pipe <= devices; ++pipe) {

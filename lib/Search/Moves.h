@@ -13,6 +13,8 @@ struct Space {
   Fixed fixed;
   /// Samples of a batch, of which each slice has as many; 0: nobody knows.
   int64_t batch = 0;
+  /// Tokens of a sample, that ranks may share; 0: there are none.
+  int64_t sequence = 0;
 };
 
 /// Returns the strategies of as many ranks that differ from `strategy` in one

@@ -57,11 +57,10 @@ bool search::isBetter(const Candidate &a, const Candidate &b) {
   return rank(a) < rank(b);
 }
 
-/// Returns how many samples the model's inputs have, or what these numbers have
-/// in common, but for those that have one for all; 0 where it has no inputs.
-static int64_t findBatch(mlir::ModuleOp model) {
-  int64_t batch = 0;
-  bool hasSamples = false;
+/// The types of the first program's inputs that have samples.
+static std::vector<mlir::RankedTensorType>
+typesOfSamples(mlir::ModuleOp model) {
+  std::vector<mlir::RankedTensorType> types;
   for (auto plan : model.getOps<PlanOp>()) {
     auto unbatched = plan->getAttrOfType<mlir::ArrayAttr>(kUnbatched);
     auto program = *plan.getBody().getOps<ProgramOp>().begin();
@@ -71,14 +70,33 @@ static int64_t findBatch(mlir::ModuleOp model) {
       auto tensor = mlir::cast<mlir::RankedTensorType>(type);
       bool isBatched =
           !unbatched || !llvm::is_contained(unbatched.getValue(), name);
-      if (!isBatched || tensor.getRank() == 0)
-        continue;
-      hasSamples = true;
-      if (int64_t samples = tensor.getDimSize(0); samples > 1)
-        batch = std::gcd(batch, samples);
+      if (isBatched && tensor.getRank() > 0)
+        types.push_back(tensor);
     }
   }
-  return batch == 0 && hasSamples ? 1 : batch;
+  return types;
+}
+
+/// Returns how many samples the model's inputs have, or what these numbers have
+/// in common, but for those that have one for all; 0 where it has no inputs.
+static int64_t findBatch(mlir::ModuleOp model) {
+  int64_t batch = 0;
+  std::vector<mlir::RankedTensorType> types = typesOfSamples(model);
+  for (mlir::RankedTensorType type : types)
+    if (int64_t samples = type.getDimSize(0); samples > 1)
+      batch = std::gcd(batch, samples);
+  return batch == 0 && !types.empty() ? 1 : batch;
+}
+
+/// Returns how many tokens a sample has, by inputs of their numbers or of their
+/// features; 0 where there are no such.
+static int64_t findSequence(mlir::ModuleOp model) {
+  for (mlir::RankedTensorType type : typesOfSamples(model)) {
+    bool isNumbers = type.getElementType().isInteger();
+    if (type.getRank() == (isNumbers ? 2 : 3) && type.getDimSize(1) > 1)
+      return type.getDimSize(1);
+  }
+  return 0;
 }
 
 namespace {
@@ -130,7 +148,8 @@ private:
 
 llvm::Expected<Result> Searcher::run() {
   const Strategy &strategy = compileOptions.strategy;
-  Space space{options.devices, options.fixed, findBatch(model)};
+  Space space{options.devices, options.fixed, findBatch(model),
+              findSequence(model)};
   auto beginnings = findBeginnings(strategy, space);
   for (const std::vector<Strategy> &group : beginnings)
     for (const Strategy &first : group)

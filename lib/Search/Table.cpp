@@ -22,6 +22,7 @@ std::string search::flagsOf(const Strategy &strategy) {
       add(name, std::to_string(size));
   };
   addSize("dp", strategy.data);
+  addSize("cp", strategy.context);
   const TensorGrid &tensor = strategy.tensor;
   if (tensor.row > 1 || tensor.depth > 1)
     add("tp", tensor.toText());

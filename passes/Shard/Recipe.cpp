@@ -1,6 +1,7 @@
 //===- Recipe.cpp - Pins from a strategy ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Recipe.h"
+#include "SequencePins.h"
 
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/MeshAxes.h"
@@ -47,8 +48,10 @@ public:
     pinGroups();
     for (const WeightOp &weight : weightOps)
       pinWeight(weight);
+    SequencePins sequence(graph, mesh, weightOps, roles, batched, recipe);
+    sequence.pinContext();
     if (options.sequenceParallel)
-      pinSequence();
+      sequence.pinBetweenPairs();
     return std::move(recipe);
   }
 
@@ -62,7 +65,6 @@ private:
   void pinWeight(const WeightOp &weight);
   void pinDepth(const WeightOp &weight, const SubAxes &kAxes,
                 const SubAxes &nAxes);
-  void pinSequence();
 
   SubAxes axes(std::initializer_list<const char *> names) const {
     SubAxes result;
@@ -122,7 +124,7 @@ private:
   /// Weights that are stored split over depth.
   llvm::DenseSet<int> overDepth;
   /// The tensors, and in each the dimension, that the batch comes first in.
-  llvm::DenseSet<std::pair<int, int>> batched;
+  TensorDims batched;
 };
 
 } // namespace
@@ -390,53 +392,6 @@ void RecipeMaker::pinDepth(const WeightOp &weight, const SubAxes &kAxes,
     pinTensor(tensor, dim, stored, "weights are stored split over depth");
     return;
   }
-}
-
-/// What lies between tensor-parallel pairs is split along the sequence: what
-/// these leave, as their own splits spread first.
-void RecipeMaker::pinSequence() {
-  SubAxes col = axes({meshAxis::col});
-  if (col.empty() || mesh.axisSize(meshAxis::row) > 1)
-    return;
-  bool pinned = false;
-  std::string uneven;
-  llvm::DenseSet<int> residual;
-  for (const WeightOp &weight : weightOps)
-    if (int dim; weight.x >= 0)
-      if (int tensor = inputNode(weight, dim);
-          roles.role(tensor, dim) == Role::Row)
-        residual.insert(roles.segment(tensor, dim));
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    if (!isa<BinaryOp, LayerNormOp, RMSNormOp>(graph.ops[i]) ||
-        markedAction(graph.ops[i]) == Action::Update)
-      continue;
-    int tensor = graph.graph.ops[i].results[0];
-    const GraphTensor &value = graph.graph.tensors[tensor];
-    int last = value.shape.size() - 1;
-    if (last < 2 || !residual.contains(roles.segment(tensor, last)))
-      continue;
-    // Some models have the batch behind the sequence.
-    int dim = last - 1;
-    while (dim > 0 && batched.contains({tensor, dim}))
-      --dim;
-    if (batched.contains({tensor, dim}))
-      dim = last - 1;
-    int64_t sequence = value.shape[dim];
-    if (sequence > 1 && splitsWell(sequence, col)) {
-      pinTensor(tensor, dim, col, "--sequence-parallel", /*open=*/false,
-                PinLevel::Weak);
-      pinned = true;
-    } else if (uneven.empty()) {
-      uneven = "the sequence of " + std::to_string(sequence) +
-               " is not divided by " + std::to_string(numParts(col));
-    }
-  }
-  if (!pinned)
-    warn(-1, "--sequence-parallel changes nothing: " +
-                 (uneven.empty()
-                      ? "there are no sums or norms of a sequence between "
-                        "tensor-parallel pairs"
-                      : uneven));
 }
 
 Recipe ax::makeRecipe(const ShardGraph &graph, const Mesh &mesh,

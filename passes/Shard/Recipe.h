@@ -18,6 +18,8 @@ struct RecipeOptions {
 struct RecipeWarning {
   mlir::Operation *op;
   std::string text;
+  /// Ranks would train the same.
+  bool isError = false;
 };
 
 /// What factors are called (`96 output features`) that are to be split over all
@@ -31,8 +33,8 @@ struct Recipe {
 };
 
 /// Pins of the 3-D tensor-parallel layout, of batch and sequence, for a mesh
-/// with the axes data, depth, row, col, micro (those it lacks count as 1). It
-/// inserts nothing: propagation finds the rest.
+/// with the axes data, context, depth, row, col, micro (those it lacks count as
+/// 1). It inserts nothing: propagation finds the rest.
 Recipe makeRecipe(const ShardGraph &graph, const sharding::Mesh &mesh,
                   const RecipeOptions &options);
 

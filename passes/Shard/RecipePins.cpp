@@ -35,10 +35,13 @@ struct RecipePins : ax::impl::RecipePinsBase<RecipePins> {
     if (sharesStates(program))
       return success();
     Complaints complaints(strict);
-    for (const RecipeWarning &warning : recipe.warnings)
-      if (failed(complaints.add(
-              warning.op ? warning.op : program.getOperation(), warning.text)))
+    for (const RecipeWarning &warning : recipe.warnings) {
+      Operation *op = warning.op ? warning.op : program.getOperation();
+      if (warning.isError)
+        return op->emitError(warning.text);
+      if (failed(complaints.add(op, warning.text)))
         return failure();
+    }
     return success();
   }
 };

@@ -114,8 +114,9 @@ public:
       : graph(graph), found(found), zero(zero),
         cause(zero > 0 ? "--zero=" + std::to_string(zero)
                        : "weights are updated there") {
-    if (zero > 0 && mesh.axisSize(meshAxis::data) > 1)
-      data.push_back(mesh.whole(meshAxis::data));
+    for (const char *axis : {meshAxis::data, meshAxis::context})
+      if (zero > 0 && mesh.axisSize(axis) > 1)
+        data.push_back(mesh.whole(axis));
     for (auto [i, op] : llvm::enumerate(graph.ops))
       numbers[op] = i;
   }
@@ -135,6 +136,7 @@ private:
   const Shardings &found;
   int64_t zero;
   std::string cause;
+  /// Ranks along these have the same weights, and other tokens.
   SubAxes data;
   llvm::DenseMap<Operation *, int> numbers;
 };

@@ -23,6 +23,7 @@ struct SetMesh : ax::impl::SetMeshBase<SetMesh> {
     PlanOp plan = getOperation();
     Strategy strategy;
     strategy.data = data;
+    strategy.context = context;
     strategy.pipe = pipe;
     strategy.micro = micro;
     strategy.tensor = tensor;

@@ -25,22 +25,31 @@ static int64_t &sizeOf(Strategy &strategy, llvm::StringRef axis) {
     return strategy.pipe;
   if (axis == meshAxis::data)
     return strategy.data;
+  if (axis == meshAxis::context)
+    return strategy.context;
   if (axis == meshAxis::depth)
     return strategy.tensor.depth;
   return axis == meshAxis::row ? strategy.tensor.row : strategy.tensor.col;
 }
 
 llvm::Expected<sharding::Mesh> Strategy::mesh() const {
-  std::vector<std::string> sorted = order;
-  std::sort(sorted.begin(), sorted.end());
-  if (sorted != std::vector<std::string>{meshAxis::col, meshAxis::data,
-                                         meshAxis::depth, meshAxis::pipe,
-                                         meshAxis::row})
+  std::vector<std::string> names = order;
+  auto place = llvm::find(names, meshAxis::context);
+  bool hasContext = place != names.end();
+  if (hasContext)
+    names.erase(place);
+  std::sort(names.begin(), names.end());
+  if (names != std::vector<std::string>{meshAxis::col, meshAxis::data,
+                                        meshAxis::depth, meshAxis::pipe,
+                                        meshAxis::row})
     return usage("the order of axes must name pipe, data, depth, row and col, "
-                 "each once");
+                 "each once, and may name context");
+  names = order;
+  if (!hasContext && context != 1)
+    names.insert(llvm::find(names, meshAxis::data) + 1, meshAxis::context);
   std::vector<sharding::Axis> axes;
   int64_t ranks = 1;
-  for (const std::string &name : order) {
+  for (const std::string &name : names) {
     int64_t size = sizeOf(const_cast<Strategy &>(*this), name);
     if (size < 1 || size > maxRanks || (ranks *= size) > maxRanks)
       return usage("axis " + name + " = " + llvm::Twine(size) +
@@ -214,6 +223,7 @@ template <>
 struct MappingTraits<ax::Strategy> {
   static void mapping(IO &io, ax::Strategy &s) {
     io.mapOptional(meshAxis::data, s.data, int64_t(1));
+    io.mapOptional(meshAxis::context, s.context, int64_t(1));
     io.mapOptional(meshAxis::depth, s.tensor.depth, int64_t(1));
     io.mapOptional(meshAxis::row, s.tensor.row, int64_t(1));
     io.mapOptional(meshAxis::col, s.tensor.col, int64_t(1));
@@ -242,19 +252,41 @@ struct MappingTraits<ax::Strategy> {
 static std::string adviseKey(llvm::StringRef key) {
   constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> flags[] = {
       {"dp", meshAxis::data},
+      {"cp", meshAxis::context},
       {"tp", "row, col and depth"},
       {"pp", meshAxis::pipe}};
   for (const auto &[flag, meant] : flags)
     if (key == flag)
       return ("; --" + flag + " is " + meant + " here").str();
-  constexpr llvm::StringLiteral known[] = {
-      meshAxis::data, meshAxis::depth,  meshAxis::row, meshAxis::col,
-      meshAxis::pipe, "micro-batches",  "order",       "zero",
-      "schedule",     "virtual-stages", "shard",       "cut",
-      "train",        "loss",           "optimizer",   "lr-schedule",
-      "param-group",  "clip-norm",      "recompute",   "precision",
-      "batchnorm",    "dropout",        "trainable",   "frozen",
-      "frozen-rows",  "pattern",        "layout",      "sequence-parallel"};
+  constexpr llvm::StringLiteral known[] = {meshAxis::data,
+                                           meshAxis::context,
+                                           meshAxis::depth,
+                                           meshAxis::row,
+                                           meshAxis::col,
+                                           meshAxis::pipe,
+                                           "micro-batches",
+                                           "order",
+                                           "zero",
+                                           "schedule",
+                                           "virtual-stages",
+                                           "shard",
+                                           "cut",
+                                           "train",
+                                           "loss",
+                                           "optimizer",
+                                           "lr-schedule",
+                                           "param-group",
+                                           "clip-norm",
+                                           "recompute",
+                                           "precision",
+                                           "batchnorm",
+                                           "dropout",
+                                           "trainable",
+                                           "frozen",
+                                           "frozen-rows",
+                                           "pattern",
+                                           "layout",
+                                           "sequence-parallel"};
   return suggestNearest(key, llvm::SmallVector<llvm::StringRef>(
                                  std::begin(known), std::end(known)));
 }

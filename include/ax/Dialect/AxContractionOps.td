@@ -175,7 +175,7 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
 }
 
 def Ax_AttentionGradientOp : Ax_InferredOp<"attention_gradient", [
-    Ax_DoneByParts, DeclareOpInterfaceMethods<Ax_ContractionOpInterface>]> {
+    DeclareOpInterfaceMethods<Ax_ContractionOpInterface>]> {
   let summary = "The gradient of attention in q, k and v";
   let description = [{
     q, k, v, mask and the attributes are the attention's, `result` is what it

@@ -6,10 +6,13 @@
 namespace ax::meshAxis {
 
 /// The axes in space. The coordinate along `pipe` says which stages a rank has,
-/// and is never in a layout; `data` splits the batch; `row`, `col` and `depth`
-/// split weights, `depth` the batch, too.
+/// and is never in a layout; `data` splits the batch, `context` the sequence,
+/// as far as attention's keys are not concerned; `row`, `col` and `depth` split
+/// weights, `depth` the batch, too. A mesh has `context` only where it is more
+/// than one.
 inline constexpr char pipe[] = "pipe";
 inline constexpr char data[] = "data";
+inline constexpr char context[] = "context";
 inline constexpr char depth[] = "depth";
 inline constexpr char row[] = "row";
 inline constexpr char col[] = "col";

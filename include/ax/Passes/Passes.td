@@ -86,6 +86,7 @@ def SetMesh : Pass<"ax-set-mesh", "::ax::PlanOp"> {
     Option<"tensor", "tp", "::ax::TensorGrid", "::ax::TensorGrid()",
            "T, or ROWSxCOLUMNSxDEPTH">,
     Option<"data", "dp", "int64_t", "1", "Size of data">,
+    Option<"context", "cp", "int64_t", "1", "Size of context">,
     Option<"pipe", "pp", "int64_t", "1", "Size of pipe">,
     Option<"micro", "micro-batches", "int64_t", "1", "Size of micro, in time">,
     ListOption<"order", "order", "std::string", "Space axes, outermost first">

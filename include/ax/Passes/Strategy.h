@@ -59,9 +59,10 @@ struct Strategy {
   /// A mesh has no more, nor a batch more slices.
   static constexpr int64_t maxRanks = int64_t(1) << 20;
 
-  int64_t data = 1, pipe = 1, micro = 1;
+  int64_t data = 1, context = 1, pipe = 1, micro = 1;
   TensorGrid tensor;
-  /// Space axes, outermost first; a permutation of pipe, data, depth, row, col.
+  /// Space axes, outermost first; a permutation of pipe, data, depth, row, col,
+  /// in which context may be, too: else that comes behind data.
   std::vector<std::string> order = {meshAxis::pipe, meshAxis::data,
                                     meshAxis::depth, meshAxis::row,
                                     meshAxis::col};
@@ -71,8 +72,8 @@ struct Strategy {
   /// How many stages each coordinate on pipe has; nothing: as few as the
   /// schedule can have.
   std::optional<int64_t> virtualStages;
-  /// What training splits over data: 1, 2: optimizer state and gradients; 3:
-  /// weights too.
+  /// What training splits over data and context: 1, 2: optimizer state and
+  /// gradients; 3: weights too.
   int64_t zero = 0;
   std::vector<ShardPin> shard;
   /// Names of nodes after which a stage ends; empty: balanced cuts.
@@ -82,7 +83,8 @@ struct Strategy {
   /// The plan trains the model.
   std::optional<Training> training;
 
-  /// Space axes in order, then `micro`. Fails when a size is not positive, the
+  /// Space axes in order, context only if it is more than one or named there,
+  /// then `micro`. Fails when a size is not positive, the
   /// ranks are too many, or the order is no permutation of the axes.
   llvm::Expected<sharding::Mesh> mesh() const;
 

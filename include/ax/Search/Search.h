@@ -15,7 +15,8 @@ namespace ax::search {
 /// What stays as the user has it. All else of a strategy that is not here
 /// stays, too.
 struct Fixed {
-  bool data = false, tensor = false, pipe = false, micro = false;
+  bool data = false, context = false, tensor = false, pipe = false;
+  bool micro = false;
   bool schedule = false, sequenceParallel = false, zero = false;
   bool recompute = false;
 };

@@ -23,18 +23,18 @@ using namespace ax;
 
 namespace {
 
-/// What gathers a weight that is in parts over `data` (ZeRO 3), or what is made
-/// of it, and rounds it before: done again in every mode, since weights that
-/// are kept whole from the forward to the backward pass are what that is to
-/// avoid. So Rajbhandari et al., arXiv 1910.02054, section 7.2.2, count: half
-/// as much again is moved.
+/// What gathers a weight that is in parts over `data` or `context` (ZeRO 3), or
+/// what is made of it, and rounds it before: done again in every mode, since
+/// weights that are kept whole from the forward to the backward pass are what
+/// that is to avoid. So Rajbhandari et al., arXiv 1910.02054, section 7.2.2,
+/// count: half as much again is moved.
 void addWeightGathers(const Recompute &recompute, Recompute::Ops &again) {
   for (Operation *op : recompute.getForward()) {
     auto gather = dyn_cast<AllGatherOp>(op);
     if (!gather || gather->getNumOperands() != 1)
       continue;
     auto isOverData = [](const sharding::SubAxis &part) {
-      return part.axis == meshAxis::data;
+      return part.axis == meshAxis::data || part.axis == meshAxis::context;
     };
     if (llvm::none_of(gather.getMovedAxes().resolve(getMesh(op)), isOverData))
       continue;

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sequences that ranks share (--cp): the same numbers as on one rank, in training
+and without; each rank does its part of all products, and only attention's keys and
+values, and gradients, are exchanged."""
+import json
+from collections import Counter
+
+from cases import MODELS, TRAINING, Failed, graphOf, run, scratch, tool
+from models import agrees
+from train import follows
+
+# Their sequences have 16 or 17 tokens, or image patches.
+INFERENCE = {
+    "bert_eager_ts14_dyn": ["--cp=2", "--cp=4", "--cp=2 --tp=2"],
+    "gpt2_eager_ts17_dyn": ["--cp=2", "--cp=2 --tp=2 --sequence-parallel"],
+    "gpt2_sdpa_dynamo18_static": ["--cp=2", "--cp=2 --pp=2"],
+    "llama_sdpa_dynamo23_static": ["--cp=4", "--dp=2 --cp=2 --tp=2"],
+    "llama_sdpa_ts17_dyn": ["--cp=2", "--cp=2 --pp=2 --micro-batches=2"],
+}
+TRAINED = ["--cp=2", "--cp=4", "--dp=2 --cp=2", "--cp=2 --tp=2",
+           "--cp=2 --tp=2 --sequence-parallel", "--cp=2 --tp=2x2x1",
+           "--cp=2 --tp=1x1x2", "--cp=2 --zero=1", "--dp=2 --cp=2 --zero=3",
+           "--cp=2 --recompute=full", "--cp=2 --zero=3 --recompute=full",
+           "--cp=2 --micro-batches=2", "--cp=2 --pp=2 --micro-batches=2",
+           "--dp=2 --cp=2 --pp=2 --micro-batches=4 --schedule=zero-bubble",
+           "--cp=2 --tp=2 --order=context,pipe,data,depth,row,col"]
+
+
+def report(model, *flags):
+    with scratch() as folder:
+        run(tool("axopt"), *model, *flags, "--quiet", "-o", f"{folder}/plan.mlir",
+            "--report", f"{folder}/report.json")
+        with open(f"{folder}/report.json") as file:
+            return json.load(file)
+
+
+def isSplit(model, ranks):
+    """Products and attention are done once, by all ranks together."""
+    asked = report(model, f"--cp={ranks}")
+    for stage in asked["programs"][0]["stages"]:
+        for kind, flops in stage["flops"].items():
+            if flops["whole"] != ranks * flops["rank"]:
+                raise Failed(f"{kind}: a rank of {ranks} does {flops['rank']} of "
+                             f"{flops['whole']}")
+
+
+def cases(every):
+    for name, layouts in INFERENCE.items():
+        for layout in layouts:
+            yield f"{name} {layout}", agrees, MODELS / name, layout
+    for name in "gpt2_tied", "llama":
+        for layout in TRAINED:
+            yield f"{name} {layout}", follows, TRAINING / name, layout, "adamw"
+    yield "GPT-2 is split", isSplit, [
+        graphOf(MODELS / "gpt2_eager_ts17_dyn"), "--dim=batch=2", "--dim=sequence=32"], 4
+    yield "GPT-2's training is split", isSplit, [
+        TRAINING / "gpt2_tied" / "model.onnx", "--shape=input=8x32", "--train",
+        "--loss=cross_entropy(logits,labels)"], 4
