@@ -72,17 +72,19 @@ protected:
 
   /// Outside of these the mask hides all keys from all queries of the heads
   /// that share one, as from a cache that is not full what is behind: their
-  /// exponentials would be 0. It begins with a panel, so that vectors of scores
-  /// are the same, and so are sums. Where nobody sees anything all are in it.
+  /// exponentials are 0. It begins with a panel, so that vectors of scores are
+  /// the same, and so are sums. A query that sees nothing may be an average of
+  /// all: then all are in it.
   KeyRange seenKeys(int64_t batch, int64_t kvHead) const {
     if (!mask)
       return allKeys();
     if (desc.mask.dtype == DType::Bool)
       return seenKeys(batch, kvHead, static_cast<const bool *>(mask),
                       [](bool attends) { return attends; });
-    auto isSeen = [](auto added) {
-      return !(widen<S>(added) == -std::numeric_limits<S>::infinity());
-    };
+    // As exporters hide them: the lowest number of f32, beside which a score is
+    // nothing, or of bf16; or infinity.
+    constexpr S hidden = static_cast<S>(-1e38);
+    auto isSeen = [](auto added) { return !(widen<S>(added) <= hidden); };
     if (desc.mask.dtype == DType::F32)
       return seenKeys(batch, kvHead, static_cast<const float *>(mask), isSeen);
     return seenKeys(batch, kvHead, static_cast<const T *>(mask), isSeen);
@@ -101,14 +103,14 @@ protected:
                        (kvHead * perKv + head) * strides[1] +
                        query * strides[2];
         int64_t first = 0, last = keys;
-        while (first < range.begin && !isSeen(row[first * step]))
+        while (first < keys && !isSeen(row[first * step]))
           ++first;
+        if (first == keys)
+          return allKeys();
         while (last > range.end && !isSeen(row[(last - 1) * step]))
           --last;
-        range = {first, last};
+        range = {std::min(first, range.begin), last};
       }
-    if (range.begin >= range.end)
-      return allKeys();
     return {range.begin / keyPanel * keyPanel, range.end};
   }
 

@@ -3,6 +3,8 @@
 
 #include "AttentionCases.h"
 
+#include <limits>
+
 using namespace ax;
 using namespace ax::rt;
 
@@ -206,10 +208,13 @@ TEST(AttentionTest, KeysThatNobodySeesAreNotRead) {
           desc.mask = TensorDesc::dense(DType::F32,
                                         {s.batch, s.heads, s.queries, s.keys});
           std::vector<ViewData> all = attendTo(desc, first, last, -1e30, false);
-          for (DType masked : {DType::F32, DType::Bool}) {
+          for (auto [masked, hidden] :
+               {std::pair<DType, double>(DType::F32, -INFINITY),
+                {DType::F32, std::numeric_limits<float>::lowest()},
+                {DType::Bool, 0}}) {
             desc.mask.dtype = masked;
             std::vector<ViewData> some =
-                attendTo(desc, first, last, -INFINITY, true);
+                attendTo(desc, first, last, hidden, true);
             for (int result : {4, 5})
               for (int64_t i = 0; i < all[result].memory.numElements(); ++i)
                 ASSERT_EQ(some[result].memory.getDouble(i),
@@ -217,6 +222,31 @@ TEST(AttentionTest, KeysThatNobodySeesAreNotRead) {
                     << toString(desc) << " " << first << " " << last;
           }
         }
+}
+
+// The lowest number added to every score leaves all of them alike.
+TEST(AttentionTest, WhoSeesNothingAveragesAll) {
+  constexpr int64_t keys = 100, depth = 4;
+  AttentionDesc desc =
+      makeAttention({1, 1, 1, 2, keys, depth, depth}, DType::F32);
+  desc.hasMask = true;
+  desc.mask = TensorDesc::dense(DType::F32, {1, 1, 2, keys});
+  std::vector<ViewData> data;
+  std::mt19937 random(1);
+  for (int i = 0; i < 5; ++i) {
+    data.emplace_back(argumentDesc(desc, i));
+    data.back().fillRandom(random);
+  }
+  for (int64_t i = 0; i < 2 * keys; ++i)
+    data[3].memory.setDouble(i,
+                             i < 3 ? 0 : std::numeric_limits<float>::lowest());
+  runLibrary(desc, data);
+  for (int64_t d = 0; d < depth; ++d) {
+    double sum = 0;
+    for (int64_t t = 0; t < keys; ++t)
+      sum += data[2].memory.getDouble(t * depth + d);
+    EXPECT_NEAR(data[4].memory.getDouble(depth + d), sum / keys, 1e-6);
+  }
 }
 
 } // namespace
