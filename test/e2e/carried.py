@@ -232,6 +232,3 @@ def cases(every):
     for seed in range(200 if every else 12):
         yield f"at random, {seed}", random_layouts, at_random, seed
         yield f"rows at random, {seed}", random_layouts, kept_at_random, seed
-        if seed % 4 == 0:
-            yield (f"rows at random, {seed}, on a card", streamed, kept_at_random(seed),
-                   "", CUDA)
