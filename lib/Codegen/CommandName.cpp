@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CommandName.h"
 
+#include "Kernels/Staying.h"
 #include "StageBuffers.h"
 #include "ax/Local/Local.h"
 
@@ -70,15 +71,38 @@ static int64_t bytesRead(Value inside) {
   return std::min(whole, taken);
 }
 
-int64_t bytesMoved(Operation *op) {
+/// Of a result in place that keeps old elements, how many are new is known to
+/// the run alone. It is taken to be as many as what they are made of has: of a
+/// cache the rows that are appended. If that is constants, all of them are.
+static int64_t bytesWritten(Value result, const Staying &staying) {
   int64_t bytes = 0;
-  if (auto fusion = dyn_cast<FusionOp>(op)) {
-    for (BlockArgument argument : fusion.getBody().getArguments())
-      bytes += bytesRead(argument);
-  } else {
-    for (Value operand : op->getOperands())
-      bytes += byteSizeOf(operand);
+  for (BlockArgument argument : operandsOfNew(staying))
+    bytes += bytesRead(argument);
+  int64_t whole = byteSizeOf(result);
+  return bytes > 0 ? std::min(whole, bytes) : whole;
+}
+
+static int64_t bytesMoved(FusionOp fusion) {
+  int64_t bytes = 0;
+  llvm::SmallDenseSet<Value> unread;
+  for (auto [i, result] : llvm::enumerate(fusion.getResults())) {
+    std::optional<Staying> staying = findStaying(fusion, i);
+    bytes += staying ? bytesWritten(result, *staying) : byteSizeOf(result);
+    if (staying)
+      unread.insert(staying->old);
   }
+  for (BlockArgument argument : fusion.getBody().getArguments())
+    if (!unread.contains(argument))
+      bytes += bytesRead(argument);
+  return bytes;
+}
+
+int64_t bytesMoved(Operation *op) {
+  if (auto fusion = dyn_cast<FusionOp>(op))
+    return bytesMoved(fusion);
+  int64_t bytes = 0;
+  for (Value operand : op->getOperands())
+    bytes += byteSizeOf(operand);
   for (Value result : op->getResults())
     bytes += byteSizeOf(result);
   return bytes;

@@ -21,7 +21,8 @@ std::string kindsOf(FusionOp fusion);
 std::vector<std::string> nodesOf(mlir::Operation *op);
 
 /// Bytes that a command reads and writes. Of a table that a kernel looks up
-/// rows in, or takes a part of, no more than it takes.
+/// rows in, or takes a part of, no more than it takes; of what it changes in
+/// place no more than is new.
 int64_t bytesMoved(mlir::Operation *op);
 
 } // namespace ax::codegen

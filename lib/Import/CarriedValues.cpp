@@ -70,6 +70,36 @@ static bool growsBehind(mlir::Value value, mlir::Value input) {
   return concat && behindMoves(concat->getOperand(0)) == input;
 }
 
+/// Whether nobody but attention reads `value`, which is a cache of its keys or
+/// values, and the one output: padding is before that for a sink.
+static bool isReadByAttention(mlir::Value value) {
+  int numOutputs = 0;
+  for (mlir::Operation *user : value.getUsers()) {
+    numOutputs += mlir::isa<ReturnOp>(user);
+    auto isAttention = [](mlir::Operation *op) {
+      return mlir::isa<AttentionOp>(op);
+    };
+    if (!mlir::isa<ReturnOp, AttentionOp>(user) &&
+        !(mlir::isa<PadOp>(user) &&
+          llvm::all_of(user->getUsers(), isAttention)))
+      return false;
+  }
+  return numOutputs == 1;
+}
+
+/// A cache that is filled from the front, `select(isOld, %input, select(isNew,
+/// %new, 0))`, has zeros behind the new rows, as onnxruntime's outputs have.
+/// Where it is carried they need not be written in each step: it begins with
+/// zeros, and what comes to lie there is overwritten before it is seen.
+static void keepUnseen(mlir::Value value, mlir::Value input) {
+  auto choice = value.getDefiningOp<SelectOp>();
+  if (!choice || choice.getOnTrue() != input || !isReadByAttention(value))
+    return;
+  auto behind = choice.getOnFalse().getDefiningOp<SelectOp>();
+  if (behind && behind->hasAttr(kUnseenElse) && behind->hasOneUse())
+    behind.getOnFalseMutable().assign(input);
+}
+
 namespace {
 
 class Carrier {
@@ -146,6 +176,7 @@ llvm::Error Carrier::carryOne(unsigned result, const std::string &input) {
             "total_sequence_length)");
   }
   output.setOperand(result, end);
+  keepUnseen(end, taker);
   program.setResultAttr(result, kCarried, builder.getStringAttr(input));
   return llvm::Error::success();
 }
@@ -180,6 +211,8 @@ llvm::Error import::markCarried(
     if (llvm::Error error = carrier.carry(outputs, inputs))
       return addContext(std::move(error), "--carry=" + outputs + "=" + inputs);
   mlir::Block &body = program.getBody().front();
+  for (mlir::Operation &op : body)
+    op.removeAttr(kUnseenElse);
   program.setFunctionType(
       mlir::FunctionType::get(program.getContext(), body.getArgumentTypes(),
                               body.getTerminator()->getOperandTypes()));

@@ -9,10 +9,16 @@
 
 namespace ax::import {
 
+/// Attribute of a select until what is carried is marked: where it takes its
+/// second value nobody sees it, now or later, but in outputs.
+inline constexpr llvm::StringLiteral kUnseenElse = "ax.unseen_else";
+
 /// Marks the outputs that are inputs of the next step (`kCarried`), by
 /// ImportOptions::carried. Of an output that is its input with more behind it,
 /// in one dimension, the last part becomes it: a cache that grows by each step
-/// loses what is oldest. Usage errors name what does not fit.
+/// loses what is oldest. What nobody sees of one stays as it was
+/// (`kUnseenElse`), and need not be written. Usage errors name what does not
+/// fit.
 llvm::Error
 markCarried(ProgramOp program,
             llvm::ArrayRef<std::pair<std::string, std::string>> patterns);

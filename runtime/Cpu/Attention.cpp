@@ -21,7 +21,7 @@ class Attention : public CpuOp, AttentionRows<T> {
   using Rows::depth, Rows::valueDepth, Rows::scoreStride, Rows::sumStride;
   using Rows::desc, Rows::heads, Rows::kvHeads, Rows::queries, Rows::keys;
   using Rows::keyPanel, Rows::mask, Rows::threads;
-  using typename Rows::S;
+  using typename Rows::KeyRange, typename Rows::S;
 
 public:
   explicit Attention(const AttentionDesc &given) : Rows(given) {
@@ -56,17 +56,20 @@ public:
 private:
   /// All query heads that share one key/value head.
   void runKvHead(int64_t batch, int64_t kvHead, S *scratch) const {
-    const T *kSource = at(k, desc.k, batch, kvHead);
-    const T *vSource = at(v, desc.v, batch, kvHead);
+    KeyRange range = this->seenKeys(batch, kvHead);
+    const T *kSource =
+        at(k, desc.k, batch, kvHead) + range.begin * desc.k.strides[2];
+    const T *vSource =
+        at(v, desc.v, batch, kvHead) + range.begin * desc.v.strides[2];
     const S *panels = scratch;
     if (packKeys) {
-      this->packPanels(kSource, desc.k, scratch);
+      this->packPanels(kSource, desc.k, range.size(), scratch);
       scratch += depth * Rows::roundUp(keys, keyPanel);
     }
     const S *values = reinterpret_cast<const S *>(vSource);
     int64_t vStride = desc.v.strides[2];
     if (packValues) {
-      Rows::packRows(vSource, desc.v, 0, keys, sumStride, scratch);
+      Rows::packRows(vSource, desc.v, 0, range.size(), sumStride, scratch);
       values = scratch;
       vStride = sumStride;
       scratch += keys * sumStride;
@@ -74,8 +77,8 @@ private:
     int64_t perKv = heads / kvHeads;
     for (int64_t head = kvHead * perKv; head < (kvHead + 1) * perKv; ++head)
       for (int64_t row = 0; row < queries; row += blockRows)
-        runBlock(batch, head, row, packKeys ? nullptr : kSource, panels, values,
-                 vStride, scratch);
+        runBlock(batch, head, row, range, packKeys ? nullptr : kSource, panels,
+                 values, vStride, scratch);
   }
 
   /// Scores of few queries, as of a decoder's step, by keys that are read where
@@ -104,16 +107,16 @@ private:
     }
   }
 
-  /// `keyRows`: where keys are, if they are in no panels.
-  void runBlock(int64_t batch, int64_t head, int64_t first, const T *keyRows,
-                const S *panels, const S *values, int64_t vStride,
-                S *scratch) const {
+  /// `keyRows`: where keys of the range are, if they are in no panels.
+  void runBlock(int64_t batch, int64_t head, int64_t first, KeyRange range,
+                const T *keyRows, const S *panels, const S *values,
+                int64_t vStride, S *scratch) const {
     int64_t rows = std::min(blockRows, queries - first);
     S *query = scratch, *scores = query + blockRows * depth,
       *sums = scores + blockRows * scoreStride;
     const T *source = at(q, desc.q, batch, head);
     Rows::packRows(source, desc.q, first, rows, depth, query);
-    int64_t seen = limit(first + rows - 1);
+    int64_t seen = limit(first + rows - 1, range);
     if (keyRows)
       multiplyByRows(query, keyRows, scores, rows, seen);
     else
@@ -122,19 +125,20 @@ private:
     float *rowSums =
         logSums ? logSums + (batch * heads + head) * queries + first : nullptr;
     for (int64_t r = 0; r < rows; ++r)
-      factors[r] = this->softmaxRow(scores + r * scoreStride, seen, batch, head,
-                                    first + r, rowSums ? rowSums + r : nullptr);
+      factors[r] =
+          this->softmaxRow(scores + r * scoreStride, range, seen, batch, head,
+                           first + r, rowSums ? rowSums + r : nullptr);
     // What causality hides from a row does not count, NaN neither; but 0 NaN is
     // NaN where rows are done together.
-    int64_t shared = limit(first);
+    int64_t shared = limit(first, range);
     if (areFinite(values + shared * vStride, vStride, seen - shared))
       multiplyPanel(scores, scoreStride, values, vStride, sums, sumStride, rows,
                     seen, sumStride);
     else
       for (int64_t r = 0; r < rows; ++r)
         multiplyPanel(scores + r * scoreStride, scoreStride, values, vStride,
-                      sums + r * sumStride, sumStride, 1, limit(first + r),
-                      sumStride);
+                      sums + r * sumStride, sumStride, 1,
+                      limit(first + r, range), sumStride);
     T *to = at(out, desc.out, batch, head);
     for (int64_t r = 0; r < rows; ++r)
       finishRow(sums + r * sumStride, factors[r],

@@ -109,8 +109,9 @@ private:
   void runKvHead(int64_t batch, int64_t kvHead, S *memory) const {
     Scratch scratch = divide(memory);
     const T *kSource = at(k, desc.k, batch, kvHead);
-    this->packPanels(kSource, desc.k, scratch.keyPanels);
-    this->packPanels(at(v, desc.v, batch, kvHead), desc.v, scratch.valuePanels);
+    this->packPanels(kSource, desc.k, keys, scratch.keyPanels);
+    this->packPanels(at(v, desc.v, batch, kvHead), desc.v, keys,
+                     scratch.valuePanels);
     packRows(kSource, desc.k, 0, keys, depthStride, scratch.keyRows);
     std::fill_n(scratch.keySums, keys * depthStride, S(0));
     std::fill_n(scratch.valueSums, keys * sumStride, S(0));
@@ -175,7 +176,7 @@ private:
         slopes[t] = 1 - capped * capped;
       }
     }
-    S factor = this->softmaxRow(p, seen, batch, head, query);
+    S factor = this->softmaxRow(p, this->allKeys(), seen, batch, head, query);
     if (std::isnan(factor)) {
       std::fill_n(p, seen, factor);
       std::fill_n(ds, seen, factor);

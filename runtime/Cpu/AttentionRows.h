@@ -3,7 +3,8 @@
 //
 // What attention and its gradient do alike: a block of query rows at a time, so
 // that scores of all their keys stay in the cache. Keys that causality hides
-// from the whole block are never touched.
+// from the whole block are never touched; nor does attention read those before
+// the first key, and behind the last one, that a mask lets anybody see.
 //
 // Keys lie in panels of 32, [depth][32], and values in one [keys][value depth]:
 // what a tile of scores, or of sums, reads lies together. Straight from a
@@ -62,14 +63,66 @@ protected:
     return base + batch * view.strides[0] + head * view.strides[1];
   }
 
+  /// Keys begin .. end - 1.
+  struct KeyRange {
+    int64_t begin, end;
+    int64_t size() const { return end - begin; }
+  };
+  KeyRange allKeys() const { return {0, keys}; }
+
+  /// Outside of these the mask hides all keys from all queries of the heads
+  /// that share one, as from a cache that is not full what is behind: their
+  /// exponentials are 0. It begins with a panel, so that vectors of scores are
+  /// the same, and so are sums. A query that sees nothing may be an average of
+  /// all: then all are in it.
+  KeyRange seenKeys(int64_t batch, int64_t kvHead) const {
+    if (!mask)
+      return allKeys();
+    if (desc.mask.dtype == DType::Bool)
+      return seenKeys(batch, kvHead, static_cast<const bool *>(mask),
+                      [](bool attends) { return attends; });
+    // As exporters hide them: the lowest number of f32, beside which a score is
+    // nothing, or of bf16; or infinity.
+    constexpr S hidden = static_cast<S>(-1e38);
+    auto isSeen = [](auto added) { return !(widen<S>(added) <= hidden); };
+    if (desc.mask.dtype == DType::F32)
+      return seenKeys(batch, kvHead, static_cast<const float *>(mask), isSeen);
+    return seenKeys(batch, kvHead, static_cast<const T *>(mask), isSeen);
+  }
+  template <typename E, typename Fn>
+  KeyRange seenKeys(int64_t batch, int64_t kvHead, const E *values,
+                    Fn isSeen) const {
+    const auto &strides = desc.mask.strides;
+    int64_t perKv = heads / kvHeads, step = strides[3];
+    int64_t numHeads = strides[1] ? perKv : 1,
+            numQueries = strides[2] ? queries : 1;
+    KeyRange range{keys, 0};
+    for (int64_t head = 0; head < numHeads; ++head)
+      for (int64_t query = 0; query < numQueries; ++query) {
+        const E *row = values + batch * strides[0] +
+                       (kvHead * perKv + head) * strides[1] +
+                       query * strides[2];
+        int64_t first = 0, last = keys;
+        while (first < keys && !isSeen(row[first * step]))
+          ++first;
+        if (first == keys)
+          return allKeys();
+        while (last > range.end && !isSeen(row[(last - 1) * step]))
+          --last;
+        range = {std::min(first, range.begin), last};
+      }
+    return {range.begin / keyPanel * keyPanel, range.end};
+  }
+
   /// The last panel is filled up with zeros.
-  /// `view`: of keys, or of values.
-  void packPanels(const T *source, const TensorDesc &view, S *to) const {
+  /// `view`: of keys, or of values, of which there are so many.
+  void packPanels(const T *source, const TensorDesc &view, int64_t total,
+                  S *to) const {
     int64_t row = view.strides[2], column = view.strides[3];
     int64_t width = view.sizes[3];
-    for (int64_t t = 0; t < keys; t += keyPanel, to += width * keyPanel) {
+    for (int64_t t = 0; t < total; t += keyPanel, to += width * keyPanel) {
       const T *from = source + t * row;
-      int64_t count = std::min(keyPanel, keys - t);
+      int64_t count = std::min(keyPanel, total - t);
       if constexpr (std::is_same_v<T, float>)
         if (column == 1 && count == keyPanel) {
           vectorKernels().transpose(from, row, to, keyPanel, width);
@@ -114,6 +167,10 @@ protected:
       return keys;
     return std::clamp<int64_t>(row + keys - queries + 1, 0, keys);
   }
+  /// Of a range.
+  int64_t limit(int64_t row, KeyRange range) const {
+    return std::clamp<int64_t>(limit(row) - range.begin, 0, range.size());
+  }
 
   static void multiplyPanel(const S *a, int64_t aStride, const S *b,
                             int64_t bStride, S *c, int64_t cStride,
@@ -137,20 +194,21 @@ protected:
                     scoreStride, rows, width, keyPanel);
   }
 
-  /// Scores become exp(score - max); returns what the weighted sum of values is
-  /// to be multiplied by. `logSum`: AttentionDesc::givesLogSums.
-  S softmaxRow(S *row, int64_t seen, int64_t batch, int64_t head, int64_t query,
-               float *logSum = nullptr) const {
+  /// Scores of a range, of which a block sees the first, become exp(score -
+  /// max); returns what the weighted sum of values is to be multiplied by.
+  /// `logSum`: AttentionDesc::givesLogSums.
+  S softmaxRow(S *row, KeyRange range, int64_t seen, int64_t batch,
+               int64_t head, int64_t query, float *logSum = nullptr) const {
     constexpr S none = -std::numeric_limits<S>::infinity();
     if (logSum)
       *logSum = static_cast<float>(none);
     // A sum over nothing, as products have it.
     if (keys == 0)
       return S(0);
-    int64_t count = limit(query);
+    int64_t count = limit(query, range);
     S scale = static_cast<S>(desc.scale);
     if (desc.softcap > 0 || mask || scale < 0) {
-      prepareScores(row, count, batch, head, query);
+      prepareScores(row, range.begin, count, batch, head, query);
       scale = 1;
     }
     // Whole vectors: what is behind is none, and its exponential 0.
@@ -174,8 +232,8 @@ protected:
     return 1 / sum;
   }
 
-  void prepareScores(S *row, int64_t count, int64_t batch, int64_t head,
-                     int64_t query) const {
+  void prepareScores(S *row, int64_t first, int64_t count, int64_t batch,
+                     int64_t head, int64_t query) const {
     S scale = static_cast<S>(desc.scale), cap = static_cast<S>(desc.softcap);
     if (cap > 0) {
       for (int64_t t = 0; t < count; ++t)
@@ -187,8 +245,9 @@ protected:
         row[t] *= scale;
       return;
     }
-    int64_t offset = batch * desc.mask.strides[0] +
-                     head * desc.mask.strides[1] + query * desc.mask.strides[2];
+    int64_t offset =
+        batch * desc.mask.strides[0] + head * desc.mask.strides[1] +
+        query * desc.mask.strides[2] + first * desc.mask.strides[3];
     if (desc.mask.dtype == DType::Bool)
       hide(row, count, scale, static_cast<const bool *>(mask) + offset);
     else if (desc.mask.dtype == DType::F32)

@@ -135,6 +135,44 @@ def at_random(seed):
     return net.model(named(net, "y", y), *outputs)
 
 
+def kept_at_random(seed):
+    """States of rows of which steps change some: a ring, a list that grows, rows of
+    some samples, single numbers; by one choice or several."""
+    net, random = Net(), np.random.default_rng(seed)
+    choose = lambda names: names[random.integers(len(names))]
+    rows, width = 5, 16
+    x, count = net.input("x", FLOAT, [2, 6]), net.input("n", FLOAT, [1])
+    of = lambda values: net.constant(values, np.float32)
+    turn = net.op("Sub", count, net.op("Mul", of(rows), net.op(
+        "Floor", net.op("Div", count, of(rows)))))
+    places = of(np.arange(rows).reshape(rows, 1))
+    wide = lambda: net.op("Unsqueeze", linear(net, x, 6, width), numbers(net, 1))
+    conditions = [net.op("Equal", places, turn), net.op("Less", places, turn),
+                  net.op("Greater", places, count), net.op("Less", turn, of(3)),
+                  net.op("Greater", net.op("ReduceSum", wide(), numbers(net, 2)),
+                         of(0)),
+                  net.op("Less", wide(), of(0))]
+    states = [net.input(f"s{i}", FLOAT, [2, rows, width])
+              for i in range(random.integers(1, 4))]
+
+    def chosen(state, depth):
+        other = chosen(state, depth - 1) if depth > 1 and random.integers(2) else \
+            choose([state, wide(), of(0), net.weight(rows, width),
+                    net.op("Mul", wide(), net.weight(rows, width))] + states)
+        pair = [state, other]
+        random.shuffle(pair)
+        return net.op("Where", choose(conditions), *pair)
+
+    made = [chosen(state, 3) for state in states]
+    y = linear(net, x, 6, width)
+    for value in made + [choose(states)] * int(random.integers(2)):
+        y = net.op("Add", y, net.op("ReduceSum", value, numbers(net, 1), keepdims=0))
+    return net.model(named(net, "y", y),
+                     named(net, "n.next", net.op("Add", count, of(1))),
+                     *(named(net, f"s{i}.next", value)
+                       for i, value in enumerate(made)))
+
+
 NETS = {"recurrent": recurrent, "a shift": shifted, "a sum": summed,
         "a line": delayed, "a state called main": main_state}
 
@@ -164,9 +202,9 @@ def streamed(model, layout, environment=None):
         raise Failed(f"{np.abs(got - wanted).max()} off")
 
 
-def random_layouts(seed):
+def random_layouts(make, seed):
     for layout in "", "--tp=2", "--dp=2 --pp=2":
-        streamed(at_random(seed), layout)
+        streamed(make(seed), layout)
 
 
 def cases(every):
@@ -192,4 +230,5 @@ def cases(every):
                 yield f"{name}, {layout or 'one rank'}", streamed, make(), layout
         yield f"{name}, --pp=2, on a card", streamed, make(), "--pp=2", CUDA
     for seed in range(200 if every else 12):
-        yield f"at random, {seed}", random_layouts, seed
+        yield f"at random, {seed}", random_layouts, at_random, seed
+        yield f"rows at random, {seed}", random_layouts, kept_at_random, seed

@@ -35,6 +35,7 @@ BARE = {
 }
 # On the simulated GPU, whose threads take turns on one processor.
 CUDA = {
+    "carried": "^rows at random, .$",
     "dropout": "^(transformer|mask|RandomNormal|Bernoulli)$",
     "experts": "",
     "given_weights": "--tied|F16",

@@ -63,9 +63,9 @@ void Emitter::storeResults(ArrayRef<unsigned> members, const IndexExpr &inner) {
           return transposedFrom(i, other) != nullptr;
         }))
       continue;
-    Value value = yield->getOperand(i);
+    Value value = stored[i];
     Indices indices = indicesInResult(i, inner);
-    Value number = pull(value, indices);
+    Value number = pullBroadcast(value, indices);
     storeElement(number, writer.tensor(numOperands + i),
                  offsetInResult(i, inner), tensorType(value).getElementType());
     for (unsigned other : members)
@@ -94,11 +94,14 @@ void Emitter::emitResultNest(ArrayRef<unsigned> members, LoopPlan &plan,
   IndexSpace::Nest nest = space.addNest(plan, !nests.group.isMany());
   nestOfResults = &nest;
   resultNest = isOnly && !hasRows ? &nest : nullptr;
+  if (stays[members.front()])
+    choosing.assign(members.begin(), members.end());
   if (!along) {
     emitLoops(nest, {}, [&](ValueRange) -> Values {
       storeResults(members, space.linear(nest));
       return {};
     });
+    choosing.clear();
     return;
   }
   RankedTensorType type = tensorType(along.getOperand());
@@ -122,11 +125,11 @@ void Emitter::emitResultNest(ArrayRef<unsigned> members, LoopPlan &plan,
   rowValues.emplace(std::move(key), std::move(row));
 }
 
-void Emitter::emitResults() {
+void Emitter::emitResults(ArrayRef<unsigned> part) {
   // Results that share a nest: those with as many elements.
   SmallVector<std::pair<int64_t, SmallVector<unsigned>>> sets;
-  for (auto [i, value] : llvm::enumerate(yield->getOperands())) {
-    int64_t count = tensorType(value).getNumElements();
+  for (unsigned i : part) {
+    int64_t count = tensorType(yield->getOperand(i)).getNumElements();
     if (count == 0)
       continue;
     auto *it = llvm::find_if(sets, [&](auto &s) { return s.first == count; });
@@ -145,7 +148,8 @@ void Emitter::emitResults() {
                 splitShape(type.getShape(), nests.iterations).second);
     emitRowResults(members, plan);
     if (!members.empty())
-      emitResultNest(members, plan, sets.size() == 1, findBesideOf(count));
+      emitResultNest(members, plan, sets.size() == 1 && parts.size() == 1,
+                     findBesideOf(count));
     resultNest = nestOfResults = nullptr;
   }
 }

@@ -44,12 +44,14 @@ Emitter::Emitter(FusionOp fusion, KernelNests &nests, KernelWriter &writer)
   scattersInParts = hasScattersInParts(fusion);
   for (auto [number, op] : llvm::enumerate(block))
     numbers[&op] = static_cast<int64_t>(number);
+  choosePartsOfResults();
 }
 
 void Emitter::run() {
   resultDone.assign(yield->getNumOperands(), 0);
   memos.assign(1, {});
-  emitIterations([&] { emitResults(); });
+  llvm::append_range(stored, yield->getOperands());
+  emitIterations();
 }
 
 LoopPlan &Emitter::getPlan(Operation *op, int which, ArrayRef<int64_t> sizes) {
@@ -59,20 +61,15 @@ LoopPlan &Emitter::getPlan(Operation *op, int which, ArrayRef<int64_t> sizes) {
   return nests.inner.try_emplace(std::move(key), sizes).first->second;
 }
 
-void Emitter::emitIterations(function_ref<void()> body) {
+void Emitter::emitIterations() {
   writer.iterations(nests.tiledSize,
                     [&](Value iteration, std::pair<Value, Value> tileOf) {
                       tile = tileOf;
                       outer = space.addNest(nests.outer, false);
                       bindPoint(outer, iteration);
                       auto elements = [&] {
-                        // Nests do all lanes of columns.
-                        if (columnLanes() > 1)
-                          return body();
-                        emitLanes(outer, {}, [&](ValueRange) -> Values {
-                          body();
-                          return {};
-                        });
+                        for (ArrayRef<unsigned> part : parts)
+                          emitPart(part);
                       };
                       if (nests.outer.tile())
                         emitTile(elements);
@@ -214,6 +211,10 @@ Emitter::Values Emitter::dealOut(IndexSpace::Nest &nest, ValueRange carried,
 Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, unsigned group,
                                    ValueRange carried, Body body,
                                    ReduceOp combining) {
+  if (isChosenAt(nest, group)) {
+    emitChosen(nest, group, [&] { emitLoops(nest, group, {}, body, {}); });
+    return {};
+  }
   auto groups = nest.plan->groups();
   if (group == groups.size())
     return emitLanes(nest, carried, body);

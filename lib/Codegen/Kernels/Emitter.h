@@ -15,6 +15,7 @@
 #define AX_CODEGEN_KERNELS_EMITTER_H
 
 #include "Nests.h"
+#include "Staying.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -143,7 +144,7 @@ private:
   };
 
   // Emitter.cpp
-  void emitIterations(llvm::function_ref<void()> body);
+  void emitIterations();
   void noteStride(const IndexExpr &offset, mlir::Type type);
   LoopPlan &getPlan(mlir::Operation *op, int which,
                     llvm::ArrayRef<int64_t> sizes);
@@ -194,7 +195,7 @@ private:
   }
 
   // EmitResults.cpp
-  void emitResults();
+  void emitResults(llvm::ArrayRef<unsigned> part);
   void emitRowResults(llvm::SmallVectorImpl<unsigned> &members, LoopPlan &plan);
   void emitResultNest(llvm::ArrayRef<unsigned> members, LoopPlan &plan,
                       bool isOnly, ReduceOp along);
@@ -203,6 +204,16 @@ private:
   Indices indicesInResult(unsigned number, const IndexExpr &inner);
   ReduceOp findBesideOf(int64_t elements) const;
   TransposeOp transposedFrom(unsigned number, unsigned other);
+
+  // EmitStaying.cpp
+  void choosePartsOfResults();
+  void emitPart(llvm::ArrayRef<unsigned> part);
+  bool isChosenOnce(unsigned result, int64_t points) const;
+  bool isChosenAt(const IndexSpace::Nest &nest, unsigned group) const;
+  void emitChosen(IndexSpace::Nest &nest, unsigned group,
+                  llvm::function_ref<void()> body);
+  void emitWhereNew(llvm::ArrayRef<unsigned> part, const IndexExpr &inner,
+                    llvm::function_ref<void()> body);
 
   // EmitLanes.cpp
   void noteNeighbours(const IndexExpr &offset, mlir::Type type);
@@ -386,6 +397,16 @@ private:
   /// Of choices at run time around what is being emitted.
   int choiceDepth = 0;
   llvm::SmallVector<char> resultDone;
+  /// Of results in place that choose between old elements and new ones.
+  llvm::SmallVector<std::optional<Staying>> stays;
+  /// Results that are stored one part behind the other: of each part all stay
+  /// alike, or none does.
+  llvm::SmallVector<llvm::SmallVector<unsigned>, 2> parts;
+  /// What of each result is stored: the result, or where it has been found that
+  /// the old element is not chosen, what is.
+  llvm::SmallVector<Value> stored;
+  /// Those of the nest that is emitted for which that is yet to be found.
+  llvm::SmallVector<unsigned> choosing;
   /// Where the row-level nests being emitted begin, innermost last.
   llvm::SmallVector<mlir::Operation *> anchors;
   int nestDepth = 0;

@@ -130,6 +130,9 @@ public:
   virtual void meet() = 0;
   virtual Value choice(Value condition, mlir::Type type, Scalar inside,
                        Scalar outside) = 0;
+  /// Does the one or the other; what is null is nothing.
+  virtual void branch(Value condition, llvm::function_ref<void()> inside,
+                      llvm::function_ref<void()> outside) = 0;
   /// A place that is written to later, with `at`, until it is closed: here.
   virtual mlir::Operation *openPlace() = 0;
   virtual void at(mlir::Operation *place, llvm::function_ref<void()> body) = 0;

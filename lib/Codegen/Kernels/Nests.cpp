@@ -139,6 +139,13 @@ public:
     outside();
     return {};
   }
+  void branch(Value, function_ref<void()> inside,
+              function_ref<void()> outside) final {
+    if (inside)
+      inside();
+    if (outside)
+      outside();
+  }
   Operation *openPlace() final { return nullptr; }
   void at(Operation *, function_ref<void()> body) final { body(); }
   void closePlace(Operation *) final {}
@@ -261,8 +268,12 @@ private:
       return false;
     auto number =
         std::distance(fusion.getBody().front().begin(), yield->getIterator());
-    const LoopPlan &plan =
-        nests.inner.at({number, 0, SmallVector<int64_t, 4>(shapeOfFirst())});
+    auto found =
+        nests.inner.find({number, 0, SmallVector<int64_t, 4>(shapeOfFirst())});
+    // There is none where all elements stay what they are.
+    if (found == nests.inner.end())
+      return false;
+    const LoopPlan &plan = found->second;
     auto groups = plan.groups();
     llvm::erase_if(groups,
                    [&](auto &group) { return plan.sizeOf(group) == 1; });

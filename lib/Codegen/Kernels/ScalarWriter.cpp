@@ -266,6 +266,21 @@ Value ScalarWriter::choice(Value condition, Type type, Scalar inside,
   return choice.getResult(0);
 }
 
+void ScalarWriter::branch(Value condition, function_ref<void()> inside,
+                          function_ref<void()> outside) {
+  auto branch = scf::IfOp::create(b, loc, condition,
+                                  /*withElseRegion=*/bool(outside));
+  OpBuilder::InsertionGuard guard(b);
+  if (inside) {
+    b.setInsertionPointToStart(branch.thenBlock());
+    inside();
+  }
+  if (outside) {
+    b.setInsertionPointToStart(branch.elseBlock());
+    outside();
+  }
+}
+
 Operation *ScalarWriter::openPlace() { return number(0).getDefiningOp(); }
 
 void ScalarWriter::at(Operation *place, function_ref<void()> body) {

@@ -69,6 +69,8 @@ public:
   void meet() override {}
   Value choice(Value condition, mlir::Type type, Scalar inside,
                Scalar outside) final;
+  void branch(Value condition, llvm::function_ref<void()> inside,
+              llvm::function_ref<void()> outside) final;
   mlir::Operation *openPlace() final;
   void at(mlir::Operation *place, llvm::function_ref<void()> body) final;
   void closePlace(mlir::Operation *place) final;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../CacheWindow.h"
+#include "../CarriedValues.h"
 #include "../Heads.h"
 #include "../OpTable.h"
 
@@ -276,7 +277,11 @@ Value GroupQuery::append(int input, Value fresh) {
   Value isOld = b.compare(CompareKind::lt, place, b.like(place, 0)),
         isNew = b.compare(CompareKind::lt, place,
                           b.like(place, static_cast<double>(length)));
-  return b.select(isOld, old, b.select(isNew, fresh, b.like(fresh, 0)));
+  Value behind = b.select(isNew, fresh, b.like(fresh, 0));
+  if (behind && behind.getDefiningOp<SelectOp>())
+    behind.getDefiningOp()->setAttr(kUnseenElse,
+                                    b.getOpBuilder().getUnitAttr());
+  return b.select(isOld, old, behind);
 }
 
 /// Which keys a query sees, [batch or 1, 1, length, room]; null where what

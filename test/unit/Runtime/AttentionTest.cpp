@@ -3,6 +3,8 @@
 
 #include "AttentionCases.h"
 
+#include <limits>
+
 using namespace ax;
 using namespace ax::rt;
 
@@ -155,6 +157,96 @@ TEST(AttentionTest, HiddenKeysDoNotCount) {
         EXPECT_EQ(std::isnan(data[3].memory.getDouble(row * 4)), row >= key)
             << operand << " " << key << " " << row;
     }
+}
+
+/// Every query attends to keys first .. last - 1; of the others the mask says
+/// `hidden`, and those that no panel of 32 shares with them are NaN where they
+/// are `lost`.
+std::vector<ViewData> attendTo(const AttentionDesc &desc, int64_t first,
+                               int64_t last, double hidden, bool lost) {
+  std::vector<ViewData> data;
+  std::mt19937 random(1);
+  for (int i = 0; i < 6; ++i) {
+    data.emplace_back(argumentDesc(desc, i));
+    data.back().fillRandom(random);
+  }
+  int64_t keys = desc.k.sizes[2];
+  for (int operand : {1, 2}) {
+    int64_t width = argumentDesc(desc, operand).sizes[3];
+    HostTensor &memory = data[operand].memory;
+    for (int64_t i = 0; lost && i < memory.numElements(); ++i)
+      if (int64_t t = i / width % keys; t < first / 32 * 32 || t >= last)
+        memory.setDouble(i, std::nan(""));
+  }
+  HostTensor &mask = data[3].memory;
+  for (int64_t i = 0; i < mask.numElements(); ++i) {
+    int64_t t = i % keys;
+    bool isSeen = first <= t && t < last;
+    mask.setDouble(i, desc.mask.dtype == DType::Bool ? isSeen
+                      : isSeen                       ? 0
+                                                     : hidden);
+  }
+  runLibrary(desc, data);
+  return data;
+}
+
+// As in a cache that is not full. The bits are those with all keys read.
+TEST(AttentionTest, KeysThatNobodySeesAreNotRead) {
+  for (const AttentionSizes &s : attentionSizes)
+    for (DType type : {DType::F32, DType::BF16})
+      for (bool causal : {false, true})
+        for (auto [first, last] : {std::pair<int64_t, int64_t>(0, 1),
+                                   {0, 33},
+                                   {40, 60},
+                                   {64, 65},
+                                   {33, 100}}) {
+          if (last > s.keys || (causal && s.keys - s.queries < first))
+            continue;
+          AttentionDesc desc = makeAttention(s, type);
+          desc.causal = causal;
+          desc.givesLogSums = desc.hasMask = true;
+          desc.mask = TensorDesc::dense(DType::F32,
+                                        {s.batch, s.heads, s.queries, s.keys});
+          std::vector<ViewData> all = attendTo(desc, first, last, -1e30, false);
+          for (auto [masked, hidden] :
+               {std::pair<DType, double>(DType::F32, -INFINITY),
+                {DType::F32, std::numeric_limits<float>::lowest()},
+                {DType::Bool, 0}}) {
+            desc.mask.dtype = masked;
+            std::vector<ViewData> some =
+                attendTo(desc, first, last, hidden, true);
+            for (int result : {4, 5})
+              for (int64_t i = 0; i < all[result].memory.numElements(); ++i)
+                ASSERT_EQ(some[result].memory.getDouble(i),
+                          all[result].memory.getDouble(i))
+                    << toString(desc) << " " << first << " " << last;
+          }
+        }
+}
+
+// The lowest number added to every score leaves all of them alike.
+TEST(AttentionTest, WhoSeesNothingAveragesAll) {
+  constexpr int64_t keys = 100, depth = 4;
+  AttentionDesc desc =
+      makeAttention({1, 1, 1, 2, keys, depth, depth}, DType::F32);
+  desc.hasMask = true;
+  desc.mask = TensorDesc::dense(DType::F32, {1, 1, 2, keys});
+  std::vector<ViewData> data;
+  std::mt19937 random(1);
+  for (int i = 0; i < 5; ++i) {
+    data.emplace_back(argumentDesc(desc, i));
+    data.back().fillRandom(random);
+  }
+  for (int64_t i = 0; i < 2 * keys; ++i)
+    data[3].memory.setDouble(i,
+                             i < 3 ? 0 : std::numeric_limits<float>::lowest());
+  runLibrary(desc, data);
+  for (int64_t d = 0; d < depth; ++d) {
+    double sum = 0;
+    for (int64_t t = 0; t < keys; ++t)
+      sum += data[2].memory.getDouble(t * depth + d);
+    EXPECT_NEAR(data[4].memory.getDouble(depth + d), sum / keys, 1e-6);
+  }
 }
 
 } // namespace
