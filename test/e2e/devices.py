@@ -36,6 +36,7 @@ BARE = {
 # On the simulated GPU, whose threads take turns on one processor.
 CUDA = {
     "carried": "^rows at random, .$",
+    "context": "gpt2_tied --dp=2 --cp=2 --zero=3$|llama_sdpa_dynamo23",
     "dropout": "^(transformer|mask|RandomNormal|Bernoulli)$",
     "experts": "",
     "given_weights": "--tied|F16",
@@ -67,6 +68,7 @@ CARDS = {
 }
 # Each rank on a card of its own, which exchange by the simulated NCCL.
 NCCL = {
+    "context": "gpt2_tied --dp=2 --cp=2 --zero=3$",
     "models": "(mlp|gpt2_sdpa|llama_eager).*--dp=2 --tp=2 --pp=2$",
     "prepare": "",
     "train": "^(batchnorm|convnet|fc_net|gpt2_tied) .*--dp=2 --tp=2 --zero=3$|"
