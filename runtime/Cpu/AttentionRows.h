@@ -83,8 +83,10 @@ protected:
                       [](bool attends) { return attends; });
     // As exporters hide them: the lowest number of f32, beside which a score is
     // nothing, or of bf16; or infinity.
-    constexpr S hidden = static_cast<S>(-1e38);
-    auto isSeen = [](auto added) { return !(widen<S>(added) <= hidden); };
+    auto isSeen = [](auto added) {
+      constexpr S hidden = static_cast<S>(-1e38);
+      return !(widen<S>(added) <= hidden);
+    };
     if (desc.mask.dtype == DType::F32)
       return seenKeys(batch, kvHead, static_cast<const float *>(mask), isSeen);
     return seenKeys(batch, kvHead, static_cast<const T *>(mask), isSeen);
