@@ -61,8 +61,9 @@ static llvm::SmallBitVector variesAlong(Value value, unsigned rank) {
     Operation *op = source.getDefiningOp();
     ArrayRef<int64_t> shape = tensorType(source).getShape();
     auto constant = dyn_cast_or_null<ConstantOp>(op);
-    if ((op && isBroadcasting(op)) ||
-        (constant && cast<DenseElementsAttr>(constant.getValue()).isSplat()))
+    auto numbers = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                            : DenseElementsAttr();
+    if ((op && isBroadcasting(op)) || (numbers && numbers.isSplat()))
       continue;
     auto iota = dyn_cast_or_null<IotaOp>(op);
     for (auto [d, size] : llvm::enumerate(shape))
