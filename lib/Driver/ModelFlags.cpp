@@ -154,8 +154,8 @@ llvm::Error checkZero(const Strategy &strategy, bool isWhole) {
   if (!strategy.training)
     return usage(zero + " splits what training keeps: add --train");
   if (isWhole && strategy.data < 2 && strategy.context < 2)
-    return usage(zero + " splits what training keeps over data: add --dp=D, "
-                        "at least 2");
+    return usage(zero + " splits what training keeps over data: add --dp=D (or "
+                        "--cp=C), at least 2");
   return llvm::Error::success();
 }
 

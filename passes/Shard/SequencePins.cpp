@@ -4,6 +4,7 @@
 
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/MeshAxes.h"
+#include "ax/Dialect/ProgramNames.h"
 
 #include "llvm/ADT/Twine.h"
 
@@ -23,7 +24,7 @@ SequencePins::SequencePins(const ShardGraph &graph, const Mesh &mesh,
     int tensor = op.operands[weight.x];
     int dim = dimOfFactor(op.rule.operands[weight.x], weight.k);
     if (roles.role(tensor, dim) == Role::Row)
-      residual.insert(roles.segment(tensor, dim));
+      residual[roles.segment(tensor, dim)] = shapeOf(tensor)[dim];
   }
 }
 
@@ -54,7 +55,11 @@ bool SequencePins::isBetweenPairs(int op) const {
     return false;
   int tensor = graph.graph.ops[op].results[0];
   int last = shapeOf(tensor).size() - 1;
-  return last >= 2 && residual.contains(roles.segment(tensor, last));
+  if (last < 2)
+    return false;
+  // Of norms that are written out, features are in several dimensions.
+  auto width = residual.find(roles.segment(tensor, last));
+  return width != residual.end() && width->second == shapeOf(tensor)[last];
 }
 
 /// A layer whose input has its features last.
@@ -79,7 +84,7 @@ void SequencePins::pinContext() {
   auto pin = [&](int tensor, auto &&pinsOf) {
     int dim = dimOfSequence(tensor);
     if (int64_t size = shapeOf(tensor)[dim]; size % ways) {
-      undivided = size;
+      undivided = std::max(undivided, size);
       return;
     }
     for (FactorPin &pin : pinsOf(dim)) {
@@ -102,20 +107,54 @@ void SequencePins::pinContext() {
                             flag);
       });
   }
-  if (isPinned)
+  keepCachesWhole(flag);
+  // One token at a time is none to split where another program takes several.
+  auto plan = graph.ops.front()->getParentOfType<PlanOp>();
+  bool isStep = undivided == 1 &&
+                llvm::range_size(plan.getBody().getOps<ProgramOp>()) > 1;
+  if ((isPinned && undivided <= 1) || isStep)
     return;
   std::string why = undivided ? " does not divide the sequence of " +
                                     std::to_string(undivided)
                               : ": no layer has a sequence to split";
+  std::string who = isPinned ? "for its layers the ranks" : "the ranks";
   recipe.warnings.push_back(
-      {nullptr, flag + why + ": the ranks along context compute the same",
-       /*isError=*/trains});
+      {nullptr, flag + why + ": " + who + " along context compute the same",
+       /*isError=*/trains && !isPinned});
+}
+
+/// Whether it is an input that the step before leaves.
+static bool isCarried(Value value) {
+  auto input = dyn_cast<BlockArgument>(value);
+  if (!input)
+    return false;
+  auto program = cast<ProgramOp>(input.getOwner()->getParentOp());
+  StringRef name = program.getArgName(input.getArgNumber());
+  return llvm::any_of(
+      llvm::seq<unsigned>(0, program.getNumResults()), [&](unsigned i) {
+        auto of =
+            dyn_cast_or_null<StringAttr>(program.getResultAttr(i, kCarried));
+        return of && of.getValue() == name;
+      });
+}
+
+void SequencePins::keepCachesWhole(const std::string &flag) {
+  for (auto [i, op] : llvm::enumerate(graph.ops)) {
+    auto concat = dyn_cast<ConcatOp>(op);
+    if (!concat || llvm::none_of(concat.getOperands(), isCarried))
+      continue;
+    for (int factor : graph.rule(i).results[0][concat.getDim()])
+      recipe.pins.factors.push_back(
+          {static_cast<int>(i), factor,
+           DimLayout::split(graph.rule(i).factors[factor].size, {}),
+           PinLevel::Recipe, flag});
+  }
 }
 
 void SequencePins::pinBetweenPairs() {
   if (mesh.axisSize(meshAxis::col) == 1 || mesh.axisSize(meshAxis::row) > 1)
     return;
-  SubAxes split = axes({meshAxis::context, meshAxis::col});
+  SubAxes context = axes({meshAxis::context}), col = axes({meshAxis::col});
   bool isPinned = false;
   std::string uneven;
   for (auto [i, op] : llvm::enumerate(graph.graph.ops)) {
@@ -123,6 +162,10 @@ void SequencePins::pinBetweenPairs() {
       continue;
     int tensor = op.results[0], dim = dimOfSequence(tensor);
     int64_t sequence = shapeOf(tensor)[dim];
+    SubAxes split;
+    if (sequence % numParts(context) == 0)
+      split = context;
+    llvm::append_range(split, col);
     if (sequence > 1 && splitsWell(sequence, split)) {
       recipe.pins.tensors.push_back({tensor, dim,
                                      DimLayout::split(sequence, split),

@@ -21,8 +21,8 @@ public:
                const TensorDims &batched, Recipe &recipe);
 
   /// Splits the tokens that layers multiply, and that sums and norms see, over
-  /// `context`. Where there are none that it divides, that is a warning, and an
-  /// error of a program that trains.
+  /// `context`. Where it does not divide them, that is a warning, and an error
+  /// of a program that trains if there are no others.
   void pinContext();
 
   /// Asks for what lies between tensor-parallel pairs to be split over `col`,
@@ -40,6 +40,8 @@ private:
   bool isBetweenPairs(int op) const;
   /// Whether the layer's input has one.
   bool multipliesTokens(const WeightOp &weight) const;
+  /// Caches that grow by new rows are where these come from all ranks.
+  void keepCachesWhole(const std::string &flag);
 
   const ShardGraph &graph;
   const sharding::Mesh &mesh;
@@ -47,8 +49,9 @@ private:
   Roles &roles;
   const TensorDims &batched;
   Recipe &recipe;
-  /// Segments of the features that residual branches leave and join.
-  llvm::DenseSet<int> residual;
+  /// How wide the features are that residual branches leave and join, by their
+  /// segments.
+  llvm::DenseMap<int, int64_t> residual;
 };
 
 } // namespace ax

@@ -105,9 +105,11 @@ protected:
                        (kvHead * perKv + head) * strides[1] +
                        query * strides[2];
         int64_t first = 0, last = keys;
-        while (first < keys && !isSeen(row[first * step]))
+        // Of a mask that is the same for all queries, the first sees least.
+        int64_t most = limit(query);
+        while (first < most && !isSeen(row[first * step]))
           ++first;
-        if (first == keys)
+        if (first == most)
           return allKeys();
         while (last > range.end && !isSeen(row[(last - 1) * step]))
           --last;

@@ -3,8 +3,10 @@
 and without; each rank does its part of all products, and only attention's keys and
 values, and gradients, are exchanged."""
 import json
-from collections import Counter
+from pathlib import Path
 
+from _decoders import CACHES, KINDS
+from carried import generated
 from cases import MODELS, TRAINING, Failed, graphOf, run, scratch, tool
 from models import agrees
 from train import follows
@@ -44,6 +46,41 @@ def isSplit(model, ranks):
                              f"{flops['whole']}")
 
 
+def exchanges(program):
+    """What goes over context, kind -> (number, bytes)."""
+    return {each["kind"]: (each["count"], each["bytes"])
+            for stage in program["stages"] for each in stage["collectives"]
+            if each["axes"] == "{context}"}
+
+
+def onlyKeys(model, layout):
+    """And values, in each of GPT-2's layers, are gathered; in training their
+    gradients are scattered."""
+    found = exchanges(report(model, *layout.split())["programs"][0])
+    wanted = {"all_gather", "all_reduce", "reduce_scatter"}
+    if "--train" not in model:
+        wanted = {"all_gather"}
+    layers = 4
+    if not set(found) <= wanted or not found["all_gather"][0] <= 2 * layers + 1:
+        raise Failed(f"over context: {found}")
+
+
+def newRows():
+    """Of a cache each rank has all, and what a prompt adds is gathered, not what is
+    there."""
+    with scratch() as folder:
+        model = Path(folder) / "model.onnx"
+        model.write_bytes(KINDS["by concat"][0](1).SerializeToString())
+        found = [exchanges(program)
+                 for past in (24, 56)
+                 for program in report([model, "--dim=length=1", f"--dim=past={past}",
+                                        CACHES, "--prefill=length=4"],
+                                       "--cp=2")["programs"]
+                 if program["name"] == "prefill"]
+    if len(found) != 2 or found[0] != found[1] or set(found[0]) != {"all_gather"}:
+        raise Failed(f"over context: {found}")
+
+
 def cases(every):
     for name, layouts in INFERENCE.items():
         for layout in layouts:
@@ -51,8 +88,16 @@ def cases(every):
     for name in "gpt2_tied", "llama":
         for layout in TRAINED:
             yield f"{name} {layout}", follows, TRAINING / name, layout, "adamw"
-    yield "GPT-2 is split", isSplit, [
-        graphOf(MODELS / "gpt2_eager_ts17_dyn"), "--dim=batch=2", "--dim=sequence=32"], 4
-    yield "GPT-2's training is split", isSplit, [
-        TRAINING / "gpt2_tied" / "model.onnx", "--shape=input=8x32", "--train",
-        "--loss=cross_entropy(logits,labels)"], 4
+    gpt = [graphOf(MODELS / "gpt2_eager_ts17_dyn"), "--dim=batch=2", "--dim=sequence=32"]
+    trained = [TRAINING / "gpt2_tied" / "model.onnx", "--shape=input=8x32", "--train",
+               "--loss=cross_entropy(logits,labels)"]
+    for name, model in ("GPT-2", gpt), ("GPT-2's training", trained):
+        yield f"{name} is split", isSplit, model, 4
+        for layout in ("--cp=2", "--cp=4 --tp=2", "--cp=2 --tp=2 --sequence-parallel",
+                       "--cp=2 --tp=2x2x2"):
+            yield f"what {name} sends, {layout}", onlyKeys, model, layout
+    for layout in "--cp=2", "--cp=2 --tp=2", "--cp=2 --pp=2":
+        yield (f"a decoder, {layout}", generated, "by concat", 1, 11, 6, layout, 4)
+        yield (f"a decoder in place, {layout}", generated, "in place", 1, 11, 6, layout,
+               4)
+    yield "new rows of a cache", newRows

@@ -224,6 +224,36 @@ TEST(AttentionTest, KeysThatNobodySeesAreNotRead) {
         }
 }
 
+// Causality leaves some queries of a text that is filled up in front nothing
+// else than what is hidden by a number, which they average.
+TEST(AttentionTest, CausalQueriesThatSeeNothingAverage) {
+  int tried = 0;
+  for (const AttentionSizes &s : attentionSizes)
+    for (DType type : {DType::F32, DType::BF16})
+      for (int64_t first : {1, 33, 40, 64})
+        for (int64_t queries : {int64_t(1), s.queries}) {
+          if (first >= s.keys || s.keys - s.queries >= first)
+            continue;
+          AttentionDesc desc = makeAttention(s, type);
+          desc.causal = desc.givesLogSums = desc.hasMask = true;
+          desc.emptyRowsZero = true;
+          desc.mask = TensorDesc::dense(DType::F32, {1, 1, queries, s.keys});
+          if (queries == 1)
+            desc.mask.strides[2] = 0;
+          desc.mask.sizes = {s.batch, s.heads, s.queries, s.keys};
+          desc.mask.strides[0] = desc.mask.strides[1] = 0;
+          std::vector<ViewData> some = attendTo(
+              desc, first, s.keys, std::numeric_limits<float>::lowest(), false);
+          std::vector<ViewData> all =
+              attendTo(desc, first, s.keys, -1e30, false);
+          for (int64_t i = 0; i < all[4].memory.numElements(); ++i)
+            ASSERT_EQ(some[4].memory.getDouble(i), all[4].memory.getDouble(i))
+                << toString(desc) << " " << first;
+          ++tried;
+        }
+  EXPECT_GT(tried, 10);
+}
+
 // The lowest number added to every score leaves all of them alike.
 TEST(AttentionTest, WhoSeesNothingAveragesAll) {
   constexpr int64_t keys = 100, depth = 4;
