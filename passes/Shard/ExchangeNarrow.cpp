@@ -7,7 +7,8 @@
 //
 //   all_gather((cast q - zero) * scale) = (cast (all_gather q) - zero) * scale
 //
-// is a quarter of the bytes, and a product then has integers to multiply.
+// is a quarter of the bytes, and a product then has integers to multiply. And
+// keys that attention may round to bf16 are gathered as such.
 //
 //===----------------------------------------------------------------------===//
 #include "ax/Cost/OpCost.h"
@@ -51,6 +52,10 @@ private:
   bool isMoved(size_t dim) const { return !(from.dims[dim] == to.dims[dim]); }
   bool isSameForAll(Value operand) const;
   Value widenedFrom(Value value) const;
+  /// Puts an exchange of `narrowed` in place of the collective; returns what it
+  /// gives.
+  Value replaceCollective(OpBuilder &builder, Value narrowed);
+  void narrowTo(Type rounded);
 
   Operation *collective;
   const Mesh &mesh;
@@ -97,6 +102,48 @@ Value Exchange::widenedFrom(Value value) const {
   return found;
 }
 
+/// What all that read `value` may round it to; null where there are others.
+static Type roundedByReaders(Value value) {
+  constexpr unsigned numFactors = 3;
+  Type found;
+  for (OpOperand &use : value.getUses()) {
+    std::optional<Type> rounded;
+    if (use.getOperandNumber() >= numFactors)
+      return {};
+    if (auto attention = dyn_cast<AttentionOp>(use.getOwner()))
+      rounded = attention.getProductType();
+    else if (auto gradient = dyn_cast<AttentionGradientOp>(use.getOwner()))
+      rounded = gradient.getProductType();
+    if (!rounded || (found && found != *rounded))
+      return {};
+    found = *rounded;
+  }
+  return found;
+}
+
+Value Exchange::replaceCollective(OpBuilder &builder, Value narrowed) {
+  auto moved = cast<RankedTensorType>(collective->getResult(0).getType());
+  Operation *exchange = builder.clone(*collective);
+  exchange->setOperand(0, narrowed);
+  exchange->getResult(0).setType(moved.clone(elementType(narrowed)));
+  return exchange->getResult(0);
+}
+
+void Exchange::narrowTo(Type rounded) {
+  OpBuilder builder(collective);
+  auto cast = [&](Value value, Type type) {
+    auto made = CastOp::create(builder, collective->getLoc(),
+                               tensorType(value).clone(type), value);
+    copyStageAndAction(collective, made);
+    return made.getResult();
+  };
+  Value result = collective->getResult(0);
+  Value exchanged =
+      replaceCollective(builder, cast(collective->getOperand(0), rounded));
+  result.replaceAllUsesWith(cast(exchanged, elementType(result)));
+  collective->erase();
+}
+
 void Exchange::narrow() {
   auto bytesOf = [](Value value) {
     return cost::elementBytes(elementType(value));
@@ -112,15 +159,16 @@ void Exchange::narrow() {
     }
     value = source;
   }
-  if (narrowest == wide)
+  if (narrowest == wide) {
+    if (Type rounded = roundedByReaders(collective->getResult(0));
+        rounded && isNarrowFloat(rounded) && elementType(wide).isF32())
+      narrowTo(rounded);
     return;
+  }
   OpBuilder builder(collective);
   auto moved = cast<RankedTensorType>(collective->getResult(0).getType());
-  Operation *exchange = builder.clone(*collective);
-  exchange->setOperand(0, narrowest);
-  exchange->getResult(0).setType(moved.clone(elementType(narrowest)));
   IRMapping map;
-  map.map(narrowest, exchange->getResult(0));
+  map.map(narrowest, replaceCollective(builder, narrowest));
   for (Operation *op : llvm::reverse(between)) {
     Operation *copy = builder.clone(*op, map);
     copy->getResult(0).setType(moved.clone(elementType(op->getResult(0))));

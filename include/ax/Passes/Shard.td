@@ -141,7 +141,8 @@ def ExchangeNarrow : Pass<"ax-exchange-narrow", "::ax::PlanOp"> {
     multiplications make, element by element, of something with fewer bytes, as
     DequantizeLinear does of integers, becomes one of that; these operations are done
     behind it. What else they read is the same along what is exchanged, and in the
-    same stage or a constant.
+    same stage or a constant. Keys and values in f32 that attention alone reads are
+    exchanged in its `product_type`.
   }];
 }
 

@@ -59,4 +59,20 @@ ax.program @stays(%q: tensor<8xi8, #ax.layout<[{col}]>>, %s: tensor<8xf32, #ax.l
   %8 = ax.all_gather %7 over {col} : tensor<8xbf16, #ax.layout<[{col}]>> -> tensor<8xbf16, #ax.layout<[{}]>>
   ax.return %2, %4, %6, %8 : tensor<8xf32, #ax.layout<[{}]>>, tensor<8xf32, #ax.layout<[{}]>>, tensor<8xf32, #ax.layout<[{}]>>, tensor<8xbf16, #ax.layout<[{}]>>
 }
+
+// What attention and its gradient round, and nobody else reads, is rounded first.
+// CHECK-LABEL: ax.program @attention
+// CHECK: %[[K:.*]] = ax.cast %arg1 {stage = 0 : i64} : tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>> -> tensor<1x2x8x8xbf16, #ax.layout<[{}, {}, {col}, {}]>>
+// CHECK: %[[G:.*]] = ax.all_gather %[[K]] over {col} {stage = 0 : i64} : {{.*}} -> tensor<1x2x8x8xbf16, #ax.layout<[{}, {}, {}, {}]>>
+// CHECK: %[[W:.*]] = ax.cast %[[G]] {stage = 0 : i64} : {{.*}} -> tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}]>>
+// CHECK: %[[V:.*]] = ax.all_gather %arg2 over {col} : tensor<1x2x8x8xf32
+// CHECK: ax.attention %arg0, %[[W]], %[[V]]
+// CHECK: ax.attention_gradient %arg0, %[[W]], %[[V]]
+ax.program @attention(%q: tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>, %k: tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>, %v: tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>) -> (tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}]>>) {
+  %0 = ax.all_gather %k over {col} {stage = 0} : tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>> -> tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}]>>
+  %1 = ax.all_gather %v over {col} : tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>> -> tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}]>>
+  %2 = ax.attention %q, %0, %1 scale 1.0 {product_type = bf16} : tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}]>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}]>> -> tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>
+  %dq, %dk, %dv = ax.attention_gradient %q, %0, %1, %2, %q scale 1.0 {product_type = bf16} : tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}]>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}]>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>> -> tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}], partial sum {col}>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}], partial sum {col}>>
+  ax.return %dq, %1 : tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {col}, {}]>>, tensor<1x2x8x8xf32, #ax.layout<[{}, {}, {}, {}]>>
+}
 }
