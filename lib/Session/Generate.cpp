@@ -171,6 +171,8 @@ Generator::append(std::vector<std::vector<double>> scores) {
     hasEnded |= llvm::is_contained(options.stops, token);
     goesOn |= !hasEnded;
   }
+  if (options.chosen && session.getWorld()->isFirst())
+    options.chosen(tokens);
   return goesOn;
 }
 

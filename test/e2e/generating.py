@@ -21,7 +21,7 @@ def in_place():
     return KINDS["in place"][0](1)
 
 
-def tiny(scaled=False, isNaN=False):
+def tiny(scaled=False, isNaN=False, counted=None):
     """Scores of each token by what it is and a mean of those before, without mask."""
     net = Net()
     ids = net.input("input_ids", INT64, ["batch", "length"])
@@ -35,7 +35,14 @@ def tiny(scaled=False, isNaN=False):
     logits = net.op("MatMul", net.op("Add", e, h), net.weight(4, 10))
     if isNaN:
         logits = net.op("Mul", logits, net.constant(np.nan, np.float32))
-    return net.model(named(net, "logits", logits), named(net, "h.next", last))
+    if counted is None:
+        return net.model(named(net, "logits", logits), named(net, "h.next", last))
+    # NaN in steps behind so many.
+    n = net.input("n", FLOAT, [1])
+    left = net.op("Sqrt", net.op("Sub", net.constant([counted], np.float32), n))
+    logits = net.op("Add", logits, net.op("Mul", left, net.constant(0, np.float32)))
+    return net.model(named(net, "logits", logits), named(net, "h.next", last), named(
+        net, "n.next", net.op("Add", n, net.constant(1, np.float32))))
 
 
 def compiled(folder, model, *flags):
@@ -206,6 +213,18 @@ def reported():
     assert "3 tokens, of 1 sequence: a prompt of 9 took" in done.stderr, done.stderr
 
 
+def asTheyCome():
+    """What there is before an error is printed."""
+    with scratch() as folder:
+        folder = pathlib.Path(folder)
+        plan = compiled(folder, tiny(counted=3), "--dim=batch=1", "--dim=length=1",
+                        "--carry=*.next=*")
+        done = run(tool("axrun"), plan, "--generate=9", *prompted(folder, [1, 2]),
+                   expect=9)
+    assert "all scores behind token 4 of sequence 0 are NaN" in done.stderr, done.stderr
+    assert len(done.stdout.split()) == 3 and done.stdout.endswith("\n"), done.stdout
+
+
 def two_sequences():
     """One ends before the other, and is filled up."""
     model = KINDS["in place"][0](2)
@@ -238,3 +257,4 @@ def cases(every):
     yield "tokens are chosen", chosen
     yield "two sequences", two_sequences
     yield "a report", reported
+    yield "as they come", asTheyCome

@@ -35,6 +35,12 @@ static llvm::Error readOthers(const Task &task, GenerateOptions &generate) {
   return llvm::Error::success();
 }
 
+/// Of one sequence, tokens as they come.
+static void printNext(llvm::ArrayRef<int64_t> tokens, bool isFirst) {
+  llvm::outs() << (isFirst ? "" : " ") << tokens.front();
+  llvm::outs().flush();
+}
+
 /// A line for each sequence: its tokens behind the prompt.
 static void print(const HostTensor &tokens, int64_t promptLength) {
   int64_t length = tokens.getShape()[1];
@@ -78,7 +84,16 @@ llvm::Expected<int> ax::generateTokens(const Task &task) {
   Measurement measurement;
   measurement.rates = std::move(*rates);
   measurement.loadSeconds = task.secondsSinceBegin();
+  int64_t numPrinted = 0;
+  bool isOne = generate.prompt.getShape().size() == 1 ||
+               generate.prompt.getShape().front() == 1;
+  if (isOne && options.output.empty())
+    generate.chosen = [&](llvm::ArrayRef<int64_t> tokens) {
+      printNext(tokens, numPrinted++ == 0);
+    };
   auto generated = ax::generate(task.session, generate);
+  if (numPrinted)
+    llvm::outs() << '\n';
   if (!generated)
     return generated.takeError();
   if (llvm::Error error =
@@ -98,7 +113,7 @@ llvm::Expected<int> ax::generateTokens(const Task &task) {
     if (llvm::Error error =
             writeOutputs(options.output, {{"tokens", generated->tokens}}))
       return error;
-  } else {
+  } else if (!numPrinted) {
     print(generated->tokens, promptLength);
   }
   tellSpeed(*generated, promptLength);

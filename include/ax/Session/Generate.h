@@ -13,6 +13,7 @@
 #include "ax/Session/Session.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
 
 namespace ax {
@@ -44,6 +45,9 @@ struct GenerateOptions {
   std::map<std::string, std::string> names;
   /// Values of all other inputs, by name, the same in each step.
   rt::NamedTensors others;
+  /// Called in the first process with the next token of each sequence, as soon
+  /// as they are chosen; may be empty.
+  std::function<void(llvm::ArrayRef<int64_t> tokens)> chosen;
 };
 
 struct Generated {
