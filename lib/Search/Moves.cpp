@@ -45,6 +45,10 @@ static bool adapt(Strategy &s, const Space &space) {
     return false;
   if (s.pipe == 1)
     s.schedule = ScheduleChoice();
+  // As few as the schedule can have are what it has without them.
+  auto [fewest, most] = s.schedule.get().parts();
+  if (s.pipe == 1 || s.parts() <= fewest || s.parts() > most)
+    s.virtualStages.reset();
   // Slices are for pipelines, and keep what training needs meanwhile small.
   if (s.pipe == 1 && s.micro > 1 && !s.training) {
     if (fixed.micro)
@@ -148,6 +152,8 @@ private:
         add([&](Strategy &s) {
           s.schedule = llvm::cantFail(ScheduleChoice::parse(name));
         });
+    for (int64_t step : {-1, 1})
+      add([&](Strategy &s) { s.virtualStages = s.parts() + step; });
   }
 
   const Strategy &strategy;

@@ -33,6 +33,8 @@ std::string search::flagsOf(const Strategy &strategy) {
   addSize("pp", strategy.pipe);
   if (strategy.schedule.toText() != ScheduleChoice().toText())
     add("schedule", strategy.schedule.toText());
+  if (strategy.virtualStages)
+    add("virtual-stages", std::to_string(*strategy.virtualStages));
   addSize("micro-batches", strategy.micro);
   if (strategy.zero)
     add("zero", std::to_string(strategy.zero));
