@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 namespace ax::codegen {
 #define GEN_PASS_DEF_COMPOSEATTENTION
@@ -130,6 +132,28 @@ static void compute(Op op, Type type) {
   }
 }
 
+/// Masks that are written out, by the number that they say and their size.
+using WrittenMasks =
+    std::map<std::tuple<const void *, int64_t, int64_t>, Value>;
+
+/// A mask that is one number becomes one that says of each key whether a query
+/// sees it.
+template <typename Op>
+static void writeMask(Op op, WrittenMasks &written) {
+  Value number = op.getMask();
+  if (!number || !elementType(number).isInteger(64))
+    return;
+  int64_t queries = shapeOf(op.getQ())[2], keys = shapeOf(op.getK())[2];
+  Value &mask = written[{number.getAsOpaquePointer(), queries, keys}];
+  if (!mask) {
+    OpBuilder builder(op);
+    TensorBuilder t(op.getLoc(), builder);
+    Value last = t.binary(BinaryKind::add, t.indexAlong(2, queries, 4), number);
+    mask = t.compare(CompareKind::le, t.indexAlong(3, keys, 4), last);
+  }
+  op.getMaskMutable().assign(mask);
+}
+
 /// Whether the one is the gradient of what the other computes, in the same
 /// type.
 static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
@@ -201,6 +225,12 @@ struct ComposeAttentionPass
   void runOnOperation() override {
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       Block &block = stage.getBlock();
+      WrittenMasks written;
+      for (Operation &op : llvm::make_early_inc_range(block))
+        if (auto attention = dyn_cast<AttentionOp>(op))
+          writeMask(attention, written);
+        else if (auto gradient = dyn_cast<AttentionGradientOp>(op))
+          writeMask(gradient, written);
       SmallVector<AttentionOp> all(block.getOps<AttentionOp>());
       // Asked of all before any is changed.
       llvm::DenseMap<AttentionOp, SmallVector<AttentionGradientOp>> sharing;

@@ -215,7 +215,8 @@ llvm::Error Localizer::localize(GatherOp op) {
 }
 
 /// A causal mask counts positions from the global start: where queries are
-/// split, a rank has it written out for its own.
+/// split, a rank has the place of its first, or beside a mask, or where its own
+/// are not neighbours, all of it written out.
 template <typename OpTy>
 void Localizer::writeCausalMask(OpTy op, OpTy local) {
   DimLayout queries = layoutOf(op.getQ()).dims[2];
@@ -225,6 +226,15 @@ void Localizer::writeCausalMask(OpTy op, OpTy local) {
   builder.setInsertionPoint(local);
   int64_t numQueries = queries.size();
   int64_t numKeys = tensorType(op.getK()).getDimSize(2);
+  local.setCausal(false);
+  if (!local.getMask() && queries.factors.size() == 1) {
+    Value first = binary(BinaryKind::mul, axisIndex(queries.axes()),
+                         constantInt(queries.localSize()));
+    local.getMaskMutable().assign(reshape(
+        binary(BinaryKind::add, first, constantInt(numKeys - numQueries)),
+        {1, 1, 1, 1}));
+    return;
+  }
   Value last = binary(BinaryKind::add, globalIndex(queries, 2, 4),
                       constantInt(numKeys - numQueries));
   Value key = IotaOp::create(builder, i64Type({1, 1, 1, numKeys}), 3);
@@ -241,7 +251,6 @@ void Localizer::writeCausalMask(OpTy op, OpTy local) {
     mask = select(attended, mask, never);
   }
   local.getMaskMutable().assign(mask);
-  local.setCausal(false);
 }
 
 llvm::Error Localizer::localize(AttentionOp op) {

@@ -20,6 +20,8 @@ LogicalResult ax::checkAttentionMask(std::optional<Location> location, Value q,
                              " does not broadcast to [", full[0], ", ", full[1],
                              ", ", full[2], ", ", full[3], "]");
   Type element = elementType(mask);
+  if (element.isInteger(64) && tensorType(mask).getNumElements() == 1)
+    return success();
   if (!element.isInteger(1) && !element.isF32() && element != elementType(q))
     return emitOptionalError(location, "mask ", mask.getType(),
                              " is neither i1 nor f32 nor ", elementType(q));

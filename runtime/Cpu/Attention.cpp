@@ -42,7 +42,7 @@ public:
     q = static_cast<const T *>(arguments[0]);
     k = static_cast<const T *>(arguments[1]);
     v = static_cast<const T *>(arguments[2]);
-    mask = desc.hasMask ? arguments[3] : nullptr;
+    this->readMask(desc.hasMask ? arguments[3] : nullptr);
     arguments += desc.hasMask ? 4 : 3;
     out = static_cast<T *>(*arguments++);
     logSums = desc.givesLogSums ? static_cast<float *>(*arguments) : nullptr;

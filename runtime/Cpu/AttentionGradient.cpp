@@ -61,7 +61,7 @@ public:
     v = static_cast<const T *>(*arguments++);
     out = static_cast<const T *>(*arguments++);
     gradient = static_cast<const T *>(*arguments++);
-    mask = desc.hasMask ? *arguments++ : nullptr;
+    this->readMask(desc.hasMask ? *arguments++ : nullptr);
     // Rows' sums come along with the probabilities.
     arguments += desc.givesLogSums ? 1 : 0;
     dq = static_cast<T *>(*arguments++);

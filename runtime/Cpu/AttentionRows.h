@@ -58,6 +58,13 @@ protected:
                   });
   }
 
+  /// Notes what there is, if there is one.
+  void readMask(const void *given) {
+    bool isNumber = given && desc.mask.dtype == DType::I64;
+    mask = isNumber ? nullptr : given;
+    lastOfFirst = isNumber ? static_cast<const int64_t *>(given) : nullptr;
+  }
+
   template <typename E>
   static E *at(E *base, const TensorDesc &view, int64_t batch, int64_t head) {
     return base + batch * view.strides[0] + head * view.strides[1];
@@ -77,7 +84,7 @@ protected:
   /// all: then all are in it.
   KeyRange seenKeys(int64_t batch, int64_t kvHead) const {
     if (!mask)
-      return allKeys();
+      return {0, std::max(limit(queries - 1), std::min<int64_t>(keys, 1))};
     if (desc.mask.dtype == DType::Bool)
       return seenKeys(batch, kvHead, static_cast<const bool *>(mask),
                       [](bool attends) { return attends; });
@@ -167,9 +174,12 @@ protected:
 
   /// Number of keys that query `row` may see.
   int64_t limit(int64_t row) const {
-    if (!desc.causal)
-      return keys;
-    return std::clamp<int64_t>(row + keys - queries + 1, 0, keys);
+    int64_t last = keys - 1;
+    if (desc.causal)
+      last = std::min(last, row + keys - queries);
+    if (lastOfFirst)
+      last = std::min(last, row + *lastOfFirst);
+    return std::max<int64_t>(last + 1, 0);
   }
   /// Of a range.
   int64_t limit(int64_t row, KeyRange range) const {
@@ -301,6 +311,9 @@ protected:
   int64_t scoreStride, sumStride;
   int64_t threads;
   const void *mask = nullptr;
+  /// Where the number is of the last key that the first query sees, if not each
+  /// sees all; others see one more than the one before.
+  const int64_t *lastOfFirst = nullptr;
 };
 
 } // namespace ax::rt

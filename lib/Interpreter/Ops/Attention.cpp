@@ -59,6 +59,8 @@ public:
         score += mask[row * keys + t];
       if (values.causal && t > row % queries + keys - queries)
         score = -INFINITY;
+      if (lastOfFirst && t > row % queries + *lastOfFirst)
+        score = -INFINITY;
       to.p[t] = score;
     }
     double largest = -INFINITY, sum = 0;
@@ -82,6 +84,10 @@ public:
 private:
   /// Reads the mask as numbers to be added, for every score.
   void readMask(const HostTensor &tensor) {
+    if (tensor.getType() == DType::I64) {
+      lastOfFirst = tensor.getInt(0);
+      return;
+    }
     HostTensor full = broadcastTo(tensor, {batches, heads, queries, keys});
     mask = toDoubles(full);
     if (tensor.getType() == DType::Bool)
@@ -91,6 +97,9 @@ private:
 
   const int64_t heads, kvHeads, batches;
   std::vector<double> mask;
+  /// The last key that the first query sees, and each other one more than the
+  /// one before it.
+  std::optional<int64_t> lastOfFirst;
 };
 
 } // namespace

@@ -64,9 +64,10 @@ inline AttentionWeights weigh(const AttentionDesc &desc, const ViewData &q,
     }
     if (desc.hasMask) {
       double given = mask->get({query[0], query[1], query[2], t});
-      if (desc.mask.dtype != DType::Bool)
+      bool isNumber = desc.mask.dtype == DType::I64;
+      if (desc.mask.dtype != DType::Bool && !isNumber)
         score += given;
-      else if (given == 0)
+      else if (isNumber ? t > query[2] + given : given == 0)
         score = -INFINITY;
     }
     if (desc.causal && t > query[2] + keys - queries)

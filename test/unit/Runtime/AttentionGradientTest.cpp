@@ -111,8 +111,8 @@ TEST(AttentionGradientTest, EveryType) {
 
 TEST(AttentionGradientTest, Masks) {
   for (const AttentionSizes &s : attentionSizes)
-    for (DType type : {DType::Bool, DType::F32})
-      for (int flags = 0; flags < 16; ++flags) {
+    for (DType type : {DType::Bool, DType::F32, DType::I64})
+      for (int flags = type == DType::I64 ? 15 : 0; flags < 16; ++flags) {
         AttentionDesc desc = makeAttention(s, DType::F32);
         desc.hasMask = true;
         desc.mask =
