@@ -286,8 +286,9 @@ StepPrediction plan::predictStep(ModuleOp module,
   StepPrediction step;
   for (const ProgramReport &program :
        makeReport(module, predictions).programs) {
-    // It trains, if there are several.
-    if (ProgramOp(program.op).getSymName() != preparationProgram)
+    // It trains, if there are several. A prompt comes once, and then tokens.
+    StringRef name = ProgramOp(program.op).getSymName();
+    if (name != preparationProgram && name != prefillProgram)
       step.seconds = std::max(step.seconds, program.seconds);
     for (const StageReport &stage : program.stages)
       step.peakBytes = std::max(step.peakBytes, stage.peakBytes());

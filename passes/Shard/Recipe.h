@@ -6,6 +6,7 @@
 #include "Roles.h"
 
 #include <map>
+#include <optional>
 
 namespace ax {
 
@@ -30,6 +31,10 @@ struct Recipe {
   sharding::Pins pins;
   std::vector<RecipeWarning> warnings;
   AskedParts asked;
+  /// Whether something is split over `context`, and what to tell of what is
+  /// not: where nothing is, only if no other program is either.
+  bool splitsContext = false;
+  std::optional<RecipeWarning> contextFault;
 };
 
 /// Pins of the 3-D tensor-parallel layout, of batch and sequence, for a mesh

@@ -18,24 +18,38 @@ struct RecipePins : ax::impl::RecipePinsBase<RecipePins> {
 
   void runOnOperation() final {
     auto &shared = getAnalysis<ShardAnalysis>();
+    bool splitsContext = false;
+    // Of the programs that nothing of is split over context.
+    SmallVector<std::pair<ProgramOp, RecipeWarning>> unsplit;
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>()) {
       const ShardGraph *graph = shared.graphOf(program);
-      if (!graph || failed(pin(program, *graph, shared.getMesh())))
+      if (!graph)
+        return signalPassFailure();
+      Recipe recipe = makeRecipe(*graph, shared.getMesh(), {sequenceParallel});
+      splitsContext |= recipe.splitsContext;
+      if (recipe.contextFault && recipe.splitsContext)
+        recipe.warnings.push_back(*recipe.contextFault);
+      else if (recipe.contextFault)
+        unsplit.emplace_back(program, *recipe.contextFault);
+      addPins(*graph, recipe.pins, shared.getMesh(), recipe.asked);
+      for (Operation *op : graph->ops)
+        op->removeDiscardableAttr(gatheredAttr);
+      if (!sharesStates(program) && failed(tell(program, recipe.warnings)))
+        return signalPassFailure();
+    }
+    // A step of one token at a time has no sequence; what takes several has.
+    if (!splitsContext && !unsplit.empty()) {
+      auto &[program, warning] =
+          unsplit.front().second.isError ? unsplit.front() : unsplit.back();
+      if (failed(tell(program, warning)))
         return signalPassFailure();
     }
     markAllAnalysesPreserved();
   }
 
-  LogicalResult pin(ProgramOp program, const ShardGraph &graph,
-                    const sharding::Mesh &mesh) {
-    Recipe recipe = makeRecipe(graph, mesh, {sequenceParallel});
-    addPins(graph, recipe.pins, mesh, recipe.asked);
-    for (Operation *op : graph.ops)
-      op->removeDiscardableAttr(gatheredAttr);
-    if (sharesStates(program))
-      return success();
+  LogicalResult tell(ProgramOp program, ArrayRef<RecipeWarning> warnings) {
     Complaints complaints(strict);
-    for (const RecipeWarning &warning : recipe.warnings) {
+    for (const RecipeWarning &warning : warnings) {
       Operation *op = warning.op ? warning.op : program.getOperation();
       if (warning.isError)
         return op->emitError(warning.text);

@@ -108,19 +108,21 @@ void SequencePins::pinContext() {
       });
   }
   keepCachesWhole(flag);
-  // One token at a time is none to split where another program takes several.
-  auto plan = graph.ops.front()->getParentOfType<PlanOp>();
-  bool isStep = undivided == 1 &&
-                llvm::range_size(plan.getBody().getOps<ProgramOp>()) > 1;
-  if ((isPinned && undivided <= 1) || isStep)
+  recipe.splitsContext = isPinned;
+  if (isPinned && undivided <= 1)
     return;
   std::string why = undivided ? " does not divide the sequence of " +
                                     std::to_string(undivided)
                               : ": no layer has a sequence to split";
   std::string who = isPinned ? "for its layers the ranks" : "the ranks";
-  recipe.warnings.push_back(
-      {nullptr, flag + why + ": " + who + " along context compute the same",
-       /*isError=*/trains && !isPinned});
+  std::string instead = undivided
+                            ? "; choose one that " + std::to_string(ways) +
+                                  " divides (--dim, --shape), or another --cp"
+                            : "";
+  recipe.contextFault = RecipeWarning{
+      nullptr,
+      flag + why + ": " + who + " along context compute the same" + instead,
+      /*isError=*/trains && !isPinned};
 }
 
 /// Whether it is an input that the step before leaves.

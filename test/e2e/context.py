@@ -3,6 +3,7 @@
 and without; each rank does its part of all products, and only attention's keys and
 values, and gradients, are exchanged."""
 import json
+import re
 from pathlib import Path
 
 from _decoders import CACHES, KINDS
@@ -81,6 +82,25 @@ def newRows():
         raise Failed(f"over context: {found}")
 
 
+def told():
+    """Of a prompt that ranks cannot share, and not of the one token of a step."""
+    with scratch() as folder:
+        model = Path(folder) / "model.onnx"
+        model.write_bytes(KINDS["by concat"][0](1).SerializeToString())
+        for length, expect in ((8, 0), (9, 2)):
+            done = run(tool("axopt"), model, "--dim=length=1", "--dim=past=24", CACHES,
+                       f"--prefill=length={length}", "--cp=2", "--strict", "--quiet",
+                       "-o", f"{folder}/plan.mlir", expect=expect)
+            if (f"the sequence of {length}" in done.stderr) != (expect != 0):
+                raise Failed(done.stderr)
+        # Ranks that do the same for each token are not taken for the prompt's sake.
+        done = run(tool("axopt"), model, "--dim=length=1", "--dim=past=24", CACHES,
+                   "--prefill=length=8", "--auto", "--devices=2", "-o",
+                   f"{folder}/plan.mlir")
+    if re.search("taken: .*--cp", done.stderr):
+        raise Failed(done.stderr)
+
+
 def cases(every):
     for name, layouts in INFERENCE.items():
         for layout in layouts:
@@ -101,3 +121,4 @@ def cases(every):
         yield (f"a decoder in place, {layout}", generated, "in place", 1, 11, 6, layout,
                4)
     yield "new rows of a cache", newRows
+    yield "what is told", told
