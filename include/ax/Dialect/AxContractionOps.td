@@ -154,7 +154,8 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
     q: [batch, heads, S, d]; k: [batch, kv heads, T, d]; v: [batch, kv heads, T,
     dv]; result: [batch, heads, S, dv]. heads is a multiple of kv heads: query
     head h uses kv head h / (heads / kv heads). mask broadcasts to [batch, heads,
-    S, T] and has four dimensions: i1 (true = attend) or float (added). `causal`:
+    S, T] and has four dimensions: i1 (true = attend), float (added), or one i64 m:
+    query i attends to keys <= i + m, as if it was causal. `causal`:
     query i attends to keys <= i + T - S; others do not count, NaN neither, while
     what a mask hides is 0 times its value. `softcap` c: scores become
     c tanh(scores / c) before the mask. A row with nothing to attend to gives 0

@@ -137,8 +137,8 @@ struct AttentionDesc {
   /// q: [batch, heads, S, d]; k: [batch, kv heads, T, d]; v: [batch, kv heads,
   /// T, dv]; out: [batch, heads, S, dv]. All of one floating type.
   TensorDesc q, k, v, out;
-  /// [batch, heads, S, T] with strides of 0 where it broadcasts: Bool
-  /// (true = attend), or q's type or F32 (added to the scaled scores).
+  /// [batch, heads, S, T] with strides of 0 where it broadcasts: Bool (true =
+  /// attend), q's type or F32 (added), or one I64 m: keys <= i + m are seen.
   bool hasMask = false;
   TensorDesc mask;
   double scale = 1;
