@@ -59,7 +59,7 @@ llvm::Expected<std::string> printPlan(mlir::ModuleOp module,
                                       llvm::StringRef path);
 
 /// What a step takes of the program that takes longest, which is the one that
-/// trains, `prefill` aside; and what the rank that needs most allocates for any.
+/// trains, `prefill` aside; and what the rank that needs most has for any.
 struct StepPrediction {
   double seconds = 0;
   int64_t peakBytes = 0;
