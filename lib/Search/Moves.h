@@ -19,8 +19,8 @@ struct Space {
 
 /// Returns the strategies of as many ranks that differ from `strategy` in one
 /// thing that is not fixed: a prime factor of an axis that another one gets,
-/// twice or half as many slices, the next kind of ZeRO, a part more of the model
-/// for each stage, ...
+/// twice or half as many slices, the next kind of ZeRO, a part more of the
+/// model for each stage, ...
 std::vector<Strategy> findNeighbours(const Strategy &strategy,
                                      const Space &space);
 
