@@ -194,8 +194,8 @@ TEST(KernelInPlace, SeveralResultsStayEachWhereItDoes) {
   std::string conditions =
       "%i = ax.iota dim 1 : " + places +
       "\n%eight = ax.constant dense<8> : " + i64 + " -> " + i64 +
-      "\n%at = ax.binary floor_mod %e, %eight : " + i64 + ", " + i64 + " -> " + i64 +
-      "\n%is = ax.compare eq %i, %at : " + places + ", " + i64 +
+      "\n%at = ax.binary floor_mod %e, %eight : " + i64 + ", " + i64 + " -> " +
+      i64 + "\n%is = ax.compare eq %i, %at : " + places + ", " + i64 +
       " -> tensor<1x8x1xi1>\n%from = ax.compare ge %i, %at : " + places + ", " +
       i64 + " -> tensor<1x8x1xi1>\n";
   FusionText text{{c.inner(c.whole), c.inner(c.whole), c.inner(c.fresh),
