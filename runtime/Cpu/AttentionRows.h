@@ -62,7 +62,10 @@ protected:
   void readMask(const void *given) {
     bool isNumber = given && desc.mask.dtype == DType::I64;
     mask = isNumber ? nullptr : given;
-    lastOfFirst = isNumber ? static_cast<const int64_t *>(given) : nullptr;
+    lastOfFirst = keys;
+    if (isNumber)
+      lastOfFirst =
+          std::clamp(*static_cast<const int64_t *>(given), -queries, keys);
   }
 
   template <typename E>
@@ -174,11 +177,9 @@ protected:
 
   /// Number of keys that query `row` may see.
   int64_t limit(int64_t row) const {
-    int64_t last = keys - 1;
+    int64_t last = std::min(keys - 1, row + lastOfFirst);
     if (desc.causal)
       last = std::min(last, row + keys - queries);
-    if (lastOfFirst)
-      last = std::min(last, row + *lastOfFirst);
     return std::max<int64_t>(last + 1, 0);
   }
   /// Of a range.
@@ -311,9 +312,9 @@ protected:
   int64_t scoreStride, sumStride;
   int64_t threads;
   const void *mask = nullptr;
-  /// Where the number is of the last key that the first query sees, if not each
-  /// sees all; others see one more than the one before.
-  const int64_t *lastOfFirst = nullptr;
+  /// The last key that the first query sees; others see one more than the one
+  /// before. No less than all where no mask says so.
+  int64_t lastOfFirst = 0;
 };
 
 } // namespace ax::rt

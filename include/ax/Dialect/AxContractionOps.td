@@ -157,7 +157,7 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
     S, T] and has four dimensions: i1 (true = attend), float (added), or one i64 m:
     query i attends to keys <= i + m, as if it was causal. `causal`:
     query i attends to keys <= i + T - S; others do not count, NaN neither, while
-    what a mask hides is 0 times its value. `softcap` c: scores become
+    what a mask hides is 0 times its value, or is not read. `softcap` c: scores become
     c tanh(scores / c) before the mask. A row with nothing to attend to gives 0
     with `empty_rows_zero`, NaN otherwise. `product_type`: what factors of products
     are rounded to where this is made of products (the numbers of `--precision`); a

@@ -84,8 +84,8 @@ struct Strategy {
   std::optional<Training> training;
 
   /// Space axes in order, context only if it is more than one or named there,
-  /// then `micro`. Fails when a size is not positive, the
-  /// ranks are too many, or the order is no permutation of the axes.
+  /// then `micro`. Fails when a size is not positive, the ranks are too many,
+  /// or the order is no permutation of the axes.
   llvm::Expected<sharding::Mesh> mesh() const;
 
   /// How many stages each coordinate on pipe has.
