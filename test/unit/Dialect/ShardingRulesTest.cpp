@@ -152,7 +152,7 @@ TEST(ShardingRules, AttentionByKeyValueHeads) {
                              "{causal} " +
                                  types),
             "(a bc d f)(a b e f)(a b e g) -> (a bc d g) "
-            "a2 b2! c4! d5* e7* f4* g3 {2}");
+            "a2 b2! c4! d5 e7* f4* g3 {2}");
 }
 
 // Heads of a group, and queries, add up to the gradients of keys and values.
@@ -170,7 +170,7 @@ TEST(ShardingRules, AttentionBackwards) {
             "(a b e f)(a b e g) a2 b2! c4+! d5+! e7* f4* g3* {4}");
   EXPECT_EQ(ruleOf(operands, op + " {causal}" + types),
             "(a bc d f)(a b e f)(a b e g)(a bc d g)(a bc d g) -> (a bc d f)"
-            "(a b e f)(a b e g) a2 b2! c4+! d5*! e7* f4* g3* {4}");
+            "(a b e f)(a b e g) a2 b2! c4+! d5+! e7* f4* g3* {4}");
 }
 
 TEST(ShardingRules, ConvolutionsByGroups) {
