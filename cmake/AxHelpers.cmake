@@ -41,15 +41,15 @@ endfunction()
 
 # Links DEPENDS (targets of ours) and LIBS (others); MLIR adds the shared
 # libraries MLIR and LLVM. TABLEGEN names targets made by ax_add_tablegen.
+# NOT_PRECOMPILED: its files are for other processors than precompiled headers are,
+# or without LLVM. PRECOMPILED names another of these than the usual one.
 macro(_ax_target_common name scope)
   target_link_libraries(${name} ${scope} ${ARG_DEPENDS} ${ARG_LIBS})
   if(ARG_MLIR)
     target_link_libraries(${name} ${scope} MLIR LLVM)
-    if(AX_PRECOMPILED_HEADER AND ARG_SOURCES)
-      # -fpch-preprocess is what ccache asks for.
-      target_compile_options(${name} PRIVATE -fpch-preprocess
-                             "SHELL:-include ${AX_PRECOMPILED_HEADER}")
-    endif()
+  endif()
+  if(NOT ARG_NOT_PRECOMPILED)
+    ax_use_precompiled(${name} ${ARG_SOURCES})
   endif()
   if(ARG_TABLEGEN)
     add_dependencies(${name} ${ARG_TABLEGEN})
@@ -61,10 +61,10 @@ macro(_ax_target_common name scope)
 endmacro()
 
 # ax_add_library(AxFoo [SHARED] SOURCES a.cpp ... [DEPENDS AxBar ...] [MLIR]
-#                [LIBS ...] [TABLEGEN ...])
+#                [NOT_PRECOMPILED] [PRECOMPILED NAME] [LIBS ...] [TABLEGEN ...])
 function(ax_add_library name)
-  cmake_parse_arguments(ARG "MLIR;SHARED" "" "SOURCES;DEPENDS;LIBS;TABLEGEN"
-                        ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;NOT_PRECOMPILED;SHARED" "PRECOMPILED"
+                        "SOURCES;DEPENDS;LIBS;TABLEGEN" ${ARGN})
   if(NOT ARG_SOURCES)
     add_library(${name} INTERFACE)
     _ax_target_common(${name} INTERFACE)
@@ -130,13 +130,15 @@ endfunction()
 # Everything the tests need is a dependency of this target.
 add_custom_target(tests)
 
-# ax_add_unittest(AxFooTests SOURCES ... [DEPENDS ...] [MLIR] [LIBS ...]):
+# ax_add_unittest(AxFooTests SOURCES ... [DEPENDS ...] [MLIR] [NOT_PRECOMPILED]
+#                 [LIBS ...]):
 # GoogleTest program that the test runner finds by its name, *Tests. Not part
 # of `all`: build it by name, or all of them by `tests`. The runner gives the
 # path of test/ in the environment, AX_TEST_DIR (a macro would end the sharing
 # of objects between clones).
 function(ax_add_unittest name)
-  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;LIBS;TABLEGEN" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;NOT_PRECOMPILED" ""
+                        "SOURCES;DEPENDS;LIBS;TABLEGEN" ${ARGN})
   if(NOT name MATCHES "Tests$")
     message(FATAL_ERROR "${name}: the test runner looks for names in *Tests")
   endif()

@@ -1,53 +1,93 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# Precompiled headers of MLIR and LLVM. They are outside the tree, as the onnx
-# library is, so that builds of every clone read, and ccache hashes, the same.
+# Headers that most files include, precompiled. A compiler instantiates their
+# templates once there (clang) where it would in each file.
+#
+# ccache takes what the headers say (.sum), not the file that the compiler makes
+# of them, which has paths of this clone.
 
-set(AX_PRECOMPILED_HEADER "" CACHE INTERNAL "Included before all else")
-option(AX_PRECOMPILE "Precompile the headers of MLIR and LLVM" ON)
-if(NOT AX_PRECOMPILE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  return()
+option(AX_PRECOMPILE "Precompile headers that most files include" ON)
+
+# _ax_precompile(NAME [TARGET...]): cmake/NAME.h, with options of the targets,
+# which are others' libraries. NAME_HEADER is the copy of it that files are told
+# to include, NAME_FILE what the compiler made of it, which lies beside it.
+function(_ax_precompile name)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    set(suffix gch)
+  else()
+    set(suffix pch)
+    set(own -fpch-instantiate-templates)
+  endif()
+  set(source "${CMAKE_SOURCE_DIR}/cmake/${name}.h")
+  set(folder "${CMAKE_BINARY_DIR}/precompiled")
+  set(header "${folder}/${name}.h")
+  configure_file("${source}" "${header}" COPYONLY)
+
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+  separate_arguments(flags NATIVE_COMMAND
+                     "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}")
+  get_directory_property(options COMPILE_OPTIONS)
+  get_directory_property(macros COMPILE_DEFINITIONS)
+  list(TRANSFORM macros PREPEND -D)
+  list(APPEND flags ${macros} -std=c++17 ${options}
+       "-I${CMAKE_SOURCE_DIR}/include" "-I${CMAKE_BINARY_DIR}/include")
+  foreach(path ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+    list(APPEND flags -isystem "${path}")
+  endforeach()
+  foreach(target ${ARGN})
+    get_target_property(options ${target} INTERFACE_COMPILE_OPTIONS)
+    get_target_property(paths ${target} INTERFACE_INCLUDE_DIRECTORIES)
+    list(REMOVE_ITEM paths ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+    list(TRANSFORM paths PREPEND -isystem)
+    list(APPEND flags ${options} ${paths})
+  endforeach()
+
+  set(file "${header}.${suffix}")
+  add_custom_command(
+    OUTPUT "${file}" "${file}.sum"
+    COMMAND "${CMAKE_CXX_COMPILER}" ${flags} ${own} -x c++-header "${header}"
+            -MD -MF "${header}.d" -MT "${file}" -o "${file}"
+    COMMAND "${CMAKE_CXX_COMPILER}" ${flags} -x c++-header -E -P -dD
+            "${header}" -o "${header}.ii"
+    COMMAND sh -c "sha256sum <'${header}.ii' >'${file}.sum'"
+    COMMAND "${CMAKE_COMMAND}" -E rm "${header}.ii"
+    DEPENDS "${source}" AxDialectIncGen AxLocalIncGen
+    DEPFILE "${header}.d"
+    COMMENT "Precompiling ${name}.h"
+    VERBATIM)
+  add_custom_target(Ax${name} DEPENDS "${file}")
+  set(${name}_HEADER "${header}" PARENT_SCOPE)
+  set(${name}_FILE "${file}" PARENT_SCOPE)
+endfunction()
+
+if(AX_PRECOMPILE AND CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang)$")
+  _ax_precompile(Precompiled)
+  _ax_precompile(PrecompiledMlir)
+  _ax_precompile(PrecompiledKernels)
+  if(TARGET GTest::gtest)
+    _ax_precompile(PrecompiledTests GTest::gtest)
+    _ax_precompile(PrecompiledMlirTests GTest::gtest)
+  endif()
 endif()
 
-string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
-separate_arguments(flags NATIVE_COMMAND
-                   "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}")
-get_directory_property(options COMPILE_OPTIONS)
-get_directory_property(macros COMPILE_DEFINITIONS)
-list(TRANSFORM macros PREPEND -D)
-list(APPEND flags ${macros} -std=c++17 -fPIC ${options})
-foreach(folder ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-  list(APPEND flags -isystem "${folder}")
-endforeach()
-
-set(source "${CMAKE_SOURCE_DIR}/cmake/Precompiled.h")
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
-file(SHA256 "${source}" sourceHash)
-# Another package of the same version has other dates.
-list(GET MLIR_INCLUDE_DIRS 0 folder)
-file(TIMESTAMP "${folder}/mlir/IR/Operation.h" date)
-set(key "${CMAKE_CXX_COMPILER_VERSION} ${LLVM_PACKAGE_VERSION} ${date}")
-string(APPEND key " ${sourceHash} ${flags}")
-string(SHA256 key "${key}")
-string(SUBSTRING "${key}" 0 16 key)
-set(folder "${AX_CACHE}/headers-${key}")
-set(header "${folder}/Precompiled.h")
-file(MAKE_DIRECTORY "${folder}")
-file(LOCK "${folder}/lock")
-if(NOT EXISTS "${header}.gch.sum")
-  message(STATUS "Precompiling MLIR's headers into ${folder}")
-  file(COPY_FILE "${source}" "${header}")
-  execute_process(
-    COMMAND "${CMAKE_CXX_COMPILER}" ${flags} -x c++-header "${header}"
-            -o "${header}.gch.new"
-    RESULT_VARIABLE failed ERROR_VARIABLE errors)
-  if(failed)
-    message(WARNING "precompiling headers failed, going on without: ${errors}")
+# ax_use_precompiled(target SOURCE...): they include one of these before all else:
+# that of ARG_PRECOMPILED, or with what MLIR, if ARG_MLIR, and GoogleTest, if the
+# target's name says so, bring.
+function(ax_use_precompiled name)
+  set(which Precompiled${ARG_PRECOMPILED})
+  if(ARG_MLIR AND NOT ARG_PRECOMPILED)
+    string(APPEND which Mlir)
+  endif()
+  if(name MATCHES "Tests$")
+    string(APPEND which Tests)
+  endif()
+  if(NOT ARGN OR NOT ${which}_FILE)
     return()
   endif()
-  file(RENAME "${header}.gch.new" "${header}.gch")
-  # What ccache hashes in place of 250 MB.
-  file(WRITE "${header}.gch.sum" "${key}\n")
-endif()
-file(LOCK "${folder}/lock" RELEASE)
-set(AX_PRECOMPILED_HEADER "${header}" CACHE INTERNAL "Included before all else")
+  target_compile_options(${name} PRIVATE "SHELL:-include ${${which}_HEADER}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # What ccache asks for.
+    target_compile_options(${name} PRIVATE -fpch-preprocess)
+  endif()
+  set_property(SOURCE ${ARGN} APPEND PROPERTY OBJECT_DEPENDS "${${which}_FILE}")
+endfunction()

@@ -5,7 +5,6 @@
 set(CMAKE_CXX_STANDARD 17)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
@@ -16,7 +15,8 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g0 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
-add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+# One kind of code in libraries and programs, as one precompiled header serves both.
+add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter)
 
 set(AX_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=")
 if(AX_SANITIZE)

@@ -5,13 +5,6 @@
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Support/Error.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 namespace ax::codegen {
 #define GEN_PASS_DEF_PRINTKERNELS
 #include "ax/Codegen/LocalPasses.h.inc"
@@ -33,6 +26,10 @@ namespace {
 
 struct PrintKernelsPass : codegen::impl::PrintKernelsBase<PrintKernelsPass> {
   using PrintKernelsBase::PrintKernelsBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    addLoweringDialects(registry);
+  }
 
   llvm::Error printAll() {
     std::optional<GpuTarget> gpu = GpuTarget::find(target.getValue());

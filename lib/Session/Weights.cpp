@@ -189,7 +189,7 @@ void ax::readTogether(rt::CheckpointReading &reading, rt::World &world) {
     return rt::agree(world, "a checkpoint", std::move(error));
   };
   // No name of a file has a zero byte.
-  constexpr llvm::StringLiteral between("\0");
+  const llvm::StringRef between("\0", 1);
   reading.choose = [&world, between](std::vector<std::string> own)
       -> llvm::Expected<std::vector<std::string>> {
     auto all = rt::share(world, "checkpoints that there are",

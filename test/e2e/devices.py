@@ -22,22 +22,22 @@ FEW = {
     "prepare": "",
     "quantized": "",
     "recompute": "",
-    "train": "--dp=2.*--zero=3",
+    "train": "adamw --dp=2.*--zero=3",
     "train_checkpoints": "",
     "zoo": "",
 }
 # The same on a device without libraries, for which the CPU does their work.
 BARE = {
     "max_detection": "",
-    "models": "--dp=2 --tp=2 --pp=2$",
-    "quantized": "",
-    "train": "--dp=2.*--zero=3",
+    "models": "(bert_sdpa_ts20|gpt2_sdpa|resnet_eager_ts17).*--dp=2 --tp=2 --pp=2$",
+    "quantized": "^per-",
+    "train": "adamw --dp=2 --tp=2 --zero=3",
 }
 # On the simulated GPU, whose threads take turns on one processor.
 CUDA = {
     "carried": "^rows at random, .$",
     "context": "gpt2_tied --dp=2 --cp=2 --zero=3$|llama_sdpa_dynamo23",
-    "dropout": "^(transformer|mask|RandomNormal|Bernoulli)$",
+    "dropout": "^(mask|RandomNormal|Bernoulli)$",
     "experts": "",
     "given_weights": "--tied|F16",
     "indices": "",
@@ -51,7 +51,7 @@ CUDA = {
     "recompute": "",
     "train": "^(batchnorm|convnet|fc_net|gpt2_tied) .*--dp=2 --tp=2 --zero=3$|"
              "^fc_net .*--dp=2 --pp=2 --micro-batches=2 --zero=3",
-    "train_checkpoints": "resumes",
+    "train_checkpoints": "resumes as",
 }
 # In other orders of what its streams do; that these make no difference to bits is
 # `gpu_orders`' to show.
@@ -73,7 +73,7 @@ NCCL = {
     "prepare": "",
     "train": "^(batchnorm|convnet|fc_net|gpt2_tied) .*--dp=2 --tp=2 --zero=3$|"
              "^fc_net .*--pp=2.*--micro-batches",
-    "train_checkpoints": "resumes",
+    "train_checkpoints": "resumes as",
 }
 # With --all the first and `cuda` run all files but these, and all cases (FILE/CASE)
 # but these, each for a reason.

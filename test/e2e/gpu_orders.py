@@ -69,10 +69,10 @@ def trains(name, layout, way, every):
 def cases(every):
     for way in WAYS:
         for name, layouts in INFERRED.items():
-            for layout in layouts:
+            for layout in layouts if every or way else layouts[:1]:
                 yield (f"{name} {layout} {way}".strip(), infers, name, layout,
                        way, every)
         for name, (_, layouts) in TRAINED.items():
-            for layout in layouts:
+            for layout in layouts if every or way else layouts[:1]:
                 yield (f"training {name} {layout} {way}".strip(), trains, name,
                        layout, way, every)

@@ -61,7 +61,7 @@ static double secondsOf(std::chrono::nanoseconds time) {
 }
 
 /// The end of a name tells more than its beginning.
-static std::string shorten(llvm::StringRef name, size_t width) {
+static std::string fitted(llvm::StringRef name, size_t width) {
   return name.size() <= width ? name.str()
                               : "..." + name.take_back(width - 3).str();
 }
@@ -73,7 +73,7 @@ std::string ax::shortenNodes(const std::vector<std::string> &nodes,
   // Room for what is said of the others.
   constexpr size_t reserve = 24;
   std::string text =
-      shorten(nodes[0], nodes.size() > 1 ? width - reserve : width);
+      fitted(nodes[0], nodes.size() > 1 ? width - reserve : width);
   for (size_t i = 1; i < nodes.size(); ++i) {
     llvm::StringRef last = llvm::StringRef(nodes[i]).rsplit('/').second;
     std::string next = ", " + (last.empty() ? nodes[i] : last.str());
@@ -139,7 +139,7 @@ void ProfileTable::printRow(const rt::CommandTime &command) {
     what = what.substr(0, whatWidth - 3) + "...";
   what.resize(whatWidth, ' ');
   os << "  " << what << "  "
-     << (command.nodes.empty() ? shorten(command.name, nodesWidth)
+     << (command.nodes.empty() ? fitted(command.name, nodesWidth)
                                : shortenNodes(command.nodes, nodesWidth))
      << '\n';
 }

@@ -94,6 +94,9 @@ inline bool canFuse(mlir::Operation *op) {
   return fusionKind(op) != FusionKind::None;
 }
 
+/// What kernels are written in on their way to code.
+void addLoweringDialects(mlir::DialectRegistry &registry);
+
 /// Makes of a fusion what is written of it, and says in attributes which loops
 /// that has for a target (KernelNests in lib/Codegen/Kernels/Nests.h). Errors
 /// as of KernelCompiler::compile.

@@ -168,12 +168,6 @@ def PrintKernels : Pass<"axl-print-kernels"> {
   let options = [
     Option<"target", "target", "std::string", "\"sm_90\"", "The GPU: sm_80, ...">
   ];
-  // What kernels are written in.
-  let dependentDialects = [
-    "mlir::arith::ArithDialect", "mlir::cf::ControlFlowDialect",
-    "mlir::LLVM::LLVMDialect", "mlir::math::MathDialect",
-    "mlir::NVVM::NVVMDialect", "mlir::scf::SCFDialect"
-  ];
 }
 
 #endif // AX_CODEGEN_KERNELS_TD

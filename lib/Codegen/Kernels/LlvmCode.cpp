@@ -3,6 +3,7 @@
 
 #include "LlvmCode.h"
 
+#include "ax/Codegen/Kernel.h"
 #include "ax/Support/Error.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -31,15 +32,21 @@ using namespace mlir;
 
 namespace ax::codegen {
 
+void addLoweringDialects(DialectRegistry &registry) {
+  registry
+      .insert<arith::ArithDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,
+              math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
+}
+
 void loadLoweringDialects(MLIRContext &context) {
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);
+  addLoweringDialects(registry);
   context.appendDialectRegistry(registry);
-  context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
-                      LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect,
-                      scf::SCFDialect>();
+  for (StringRef name : registry.getDialectNames())
+    context.getOrLoadDialect(name);
 }
 
 static llvm::Error lowerToLLVM(ModuleOp module) {

@@ -1,0 +1,6 @@
+//===- PrecompiledMlirTests.h - And GoogleTest ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "PrecompiledMlir.h"
+
+#include <gtest/gtest.h>
