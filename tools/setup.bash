@@ -7,7 +7,7 @@ cache=${AXOPT_CACHE:-$HOME/.cache/axopt}
 export AXOPT_CACHE=$cache
 
 debianBuild=(
-  cmake g++ ninja-build ccache git lld-22 llvm-22-dev libmlir-22-dev
+  cmake g++ clang-22 ninja-build ccache git lld-22 llvm-22-dev libmlir-22-dev
   mlir-22-tools libdnnl-dev ocl-icd-opencl-dev zlib1g-dev libprotobuf-dev
   protobuf-compiler nlohmann-json3-dev libzmq3-dev libopenmpi-dev openmpi-bin
   python3 python3-venv)
