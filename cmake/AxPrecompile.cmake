@@ -84,10 +84,9 @@ function(ax_use_precompiled name)
   if(NOT ARGN OR NOT ${which}_FILE)
     return()
   endif()
-  target_compile_options(${name} PRIVATE "SHELL:-include ${${which}_HEADER}")
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # What ccache asks for.
-    target_compile_options(${name} PRIVATE -fpch-preprocess)
-  endif()
+  # GCC is told what ccache asks for, too.
+  target_compile_options(${name} PRIVATE
+    "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>"
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${${which}_HEADER}>")
   set_property(SOURCE ${ARGN} APPEND PROPERTY OBJECT_DEPENDS "${${which}_FILE}")
 endfunction()

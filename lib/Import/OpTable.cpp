@@ -5,6 +5,7 @@
 
 #include "Schemas.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace ax::import;

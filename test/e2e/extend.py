@@ -84,6 +84,10 @@ class Change:
         like = path if path in self.commands else min(
             other for other in self.commands if other.parent == path.parent)
         command = list(self.commands[like])
+        # Of headers as they were.
+        if "-include" in command:
+            first = command.index("-include")
+            del command[first:first + 2]
         at = command.index("-o") + 1
         new = str(self.folder / str(path).replace("/", "-")) + ".o"
         self.objects[command[at] if like == path else new] = new
