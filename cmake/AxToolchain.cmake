@@ -17,6 +17,10 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g0 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
 # One kind of code in libraries and programs, as one precompiled header serves both.
 add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter)
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  # A precompiled header loses where the C++ library tells it to be silent.
+  add_compile_options(-Wno-deprecated-declarations)
+endif()
 
 set(AX_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=")
 if(AX_SANITIZE)

@@ -9,9 +9,8 @@
 namespace ax::sharding::detail {
 
 Trial::Trial(State &state)
-    : state(state), graph(state.graph), table(state.table),
-      movesOf(graph.ops.size()), places(graph.ops.size(), -1),
-      readIn(graph.ops.size()) {
+    : state(state), graph(state.graph), movesOf(graph.ops.size()),
+      places(graph.ops.size(), -1), readIn(graph.ops.size()) {
   for (size_t op = 0; op < graph.ops.size(); ++op)
     secondsOfOp.push_back(state.opSeconds(static_cast<int>(op)));
   for (size_t t = 0; t < graph.tensors.size(); ++t)

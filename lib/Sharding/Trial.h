@@ -75,7 +75,6 @@ private:
 
   State &state;
   const Graph &graph;
-  LayoutTable &table;
   /// Of each op's own work and of each tensor's reshardings, as they are but
   /// for what is changed.
   std::vector<double> secondsOfOp, secondsOfTree;

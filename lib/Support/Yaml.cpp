@@ -46,7 +46,7 @@ llvm::Expected<std::string> ax::readYamlFile(llvm::StringRef path,
   auto file = llvm::sys::fs::openNativeFileForRead(path);
   if (!file)
     return fail(llvm::errorToErrorCode(file.takeError()));
-  auto close = llvm::make_scope_exit([&] { llvm::sys::fs::closeFile(*file); });
+  llvm::scope_exit close([&] { llvm::sys::fs::closeFile(*file); });
   std::string text(mostBytes + 1, '\0');
   size_t size = 0;
   // Some files have no end.

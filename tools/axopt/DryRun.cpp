@@ -124,8 +124,7 @@ llvm::Error ax::measureBest(search::Result &found, int64_t count,
     return makeError(ExitCode::InputOutput,
                      "--dry-run: cannot make a folder for plans: " +
                          code.message());
-  auto remove =
-      llvm::make_scope_exit([&] { llvm::sys::fs::remove_directories(folder); });
+  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
   DryRun run(*axrun, folder.str().str(), options);
   llvm::MutableArrayRef<search::Candidate> all(found.candidates);
   auto numFit = llvm::count_if(all, [](const auto &one) { return one.fits; });

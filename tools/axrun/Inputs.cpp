@@ -228,8 +228,11 @@ static llvm::StringRef outputFlag(const RunOptions &options) {
 /// Those that are written and compared.
 static std::vector<rt::Port> outputsOf(const RunOptions &options,
                                        const Session &session) {
-  if (options.generate)
-    return {rt::Port{"tokens"}};
+  if (options.generate) {
+    rt::Port tokens;
+    tokens.name = "tokens";
+    return {tokens};
+  }
   return options.isPadded ? session.getOutputs()
                           : portsOfResults(session.getOutputs());
 }

@@ -313,7 +313,8 @@ private:
   bool makeLanesOfPairs() {
     constexpr int64_t fewPoints = 3, manyPoints = 8;
     bool isMore = false;
-    for (auto &[key, plan] : nests.inner) {
+    for (auto &[key, planned] : nests.inner) {
+      auto &plan = planned;
       Operation &op =
           *std::next(fusion.getBody().front().begin(), std::get<0>(key));
       bool isOfElements = isa<ReduceOp>(op) &&

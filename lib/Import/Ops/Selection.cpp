@@ -167,7 +167,7 @@ static void importUnique(Node &n) {
   Value inverse = b.scatterElements(
       ScatterKind::set, b.splat(DType::I64, {size}, 0), order, group, 0);
   std::optional<HostTensor> number = isKnown ? b.demand(count) : std::nullopt;
-  auto give = [&](int i, Value y) {
+  auto give = [&, count = count](int i, Value y) {
     n.out(i, number ? b.sliceDim(y, 0, 0, number->getInt(0))
                     : b.bounded(y, 0, count));
   };

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 namespace ax::rt {
-namespace {
 
 /// Becomes whatever a member is initialised with.
 struct Anything {
@@ -15,6 +14,8 @@ struct Anything {
   template <typename T>
   operator T &&() const &&;
 };
+
+namespace {
 
 template <typename T, size_t... index>
 auto isMadeOf(std::index_sequence<index...>)

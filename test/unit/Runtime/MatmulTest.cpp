@@ -224,9 +224,9 @@ TEST(MatmulTest, SumsOfIntegersDoNotSaturate) {
       for (int64_t row = 0; row < 5; ++row)
         data[0].memory.setDouble(row * k, x - (x > 0 ? 1 : -1));
       runLibrary(desc, data, 1, /*constants=*/true);
+      double sum = (k - 1) * x * w + (x - (x > 0 ? 1 : -1)) * w;
       forEachIndex(desc.c.sizes, [&](std::vector<int64_t> index) {
-        EXPECT_EQ(data[2].get(index),
-                  (k - 1) * x * w + (x - (x > 0 ? 1 : -1)) * w);
+        EXPECT_EQ(data[2].get(index), sum);
       });
     }
 }

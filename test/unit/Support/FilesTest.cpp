@@ -266,7 +266,7 @@ TEST_F(FilesTest, OutputsThatWouldDestroySomething) {
   for (auto [one, other] : {std::pair("new", "sub/../new"),
                             {"later", "dangling"},
                             {"no/such/a", "no/such/b/../a"}})
-    EXPECT_EQ(faultOf([&](OutputCheck &files) {
+    EXPECT_EQ(faultOf([&, one = one, other = other](OutputCheck &files) {
                 files.writes("--a", path(one));
                 files.writes("--b", path(other));
               }),
