@@ -181,20 +181,26 @@ private:
 /// A mask as what may be attended to, when every element says yes or no and
 /// every row has a yes. A number says no when no score makes up for it; -1e4 in
 /// f32, say, is a number to add.
+std::optional<bool> isAttendable(double element, Type type, bool kept = true) {
+  if (type.isInteger(1))
+    return (element != 0) == kept;
+  if (element != 0 && !swallowsScores(element, type))
+    return std::nullopt;
+  return element == 0;
+}
+
 std::optional<std::vector<bool>> attendable(const HostTensor &mask, Type type,
                                             bool kept = true) {
-  bool isBool = mask.getType() == DType::Bool;
   std::vector<bool> result;
   int64_t width = mask.getShape().back();
   for (int64_t row = 0, n = mask.numElements(); row < n; row += width) {
     bool any = false;
     for (int64_t i = row; i < row + width; ++i) {
-      double element = mask.getDouble(i);
-      bool yes = isBool ? (element != 0) == kept : element == 0;
-      if (!isBool && !yes && !swallowsScores(element, type))
+      std::optional<bool> yes = isAttendable(mask.getDouble(i), type, kept);
+      if (!yes)
         return std::nullopt;
-      result.push_back(yes);
-      any |= yes;
+      result.push_back(*yes);
+      any |= *yes;
     }
     if (!any)
       return std::nullopt;
@@ -251,13 +257,51 @@ struct SkipBroadcast : OpRewritePattern<AttentionOp> {
 
 } // namespace
 
+bool KnownMasks::regionKeepsEveryRow(Value condition, bool kept) {
+  std::optional<MaskRegion> region = regions.find(condition);
+  if (!region)
+    return false;
+  bool inside = (region->inside != 0) == kept;
+  bool outside = (region->outside != 0) == kept;
+  if (!region->diagonal || inside == outside)
+    return inside;
+  ArrayRef<int64_t> shape = shapeOf(condition);
+  int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  // The first row has the fewest inside, the last one outside.
+  return inside ? *region->diagonal >= 0
+                : columns - 1 - (rows - 1) > *region->diagonal;
+}
+
+KnownMasks::Kind KnownMasks::kindOfRegion(Value mask, int64_t queries,
+                                          int64_t keys) {
+  std::optional<MaskRegion> region = regions.find(mask);
+  if (!region)
+    return Unknown;
+  Type type = elementType(mask);
+  std::optional<bool> inside = isAttendable(region->inside, type),
+                      outside = isAttendable(region->outside, type);
+  if (!inside || !outside)
+    return Unknown;
+  if (*inside && (!region->diagonal || *outside))
+    return Nothing;
+  bool isCausal = region->diagonal == keys - queries && keys >= queries &&
+                  *inside && !*outside;
+  return isCausal && shapeOf(mask)[2] == queries && shapeOf(mask)[3] == keys
+             ? Causal
+             : Unknown;
+}
+
 bool KnownMasks::keepsEveryRow(Value condition, bool kept) {
   auto [entry, isNew] = everyRow.try_emplace({condition, kept}, false);
   if (!isNew)
     return entry->second;
   std::optional<HostTensor> tensor = knownValue(condition);
-  entry->second = tensor && tensor->getRank() > 0 &&
-                  attendable(*tensor, elementType(condition), kept).has_value();
+  if (tensor)
+    entry->second =
+        tensor->getRank() > 0 &&
+        attendable(*tensor, elementType(condition), kept).has_value();
+  else
+    entry->second = regionKeepsEveryRow(condition, kept);
   if (entry->second)
     noteDecided(condition);
   return entry->second;
@@ -269,8 +313,10 @@ KnownMasks::Kind KnownMasks::getKind(Value mask, int64_t queries,
   if (!isNew)
     return entry->second;
   std::optional<HostTensor> tensor = knownValue(mask);
+  if (!tensor)
+    return entry->second = kindOfRegion(mask, queries, keys);
   std::optional<std::vector<bool>> allowed =
-      tensor ? attendable(*tensor, elementType(mask)) : std::nullopt;
+      attendable(*tensor, elementType(mask));
   if (!allowed)
     return Unknown;
   if (llvm::all_of(*allowed, [](bool yes) { return yes; }))

@@ -4,6 +4,7 @@
 #define AX_PASSES_RAISE_ATTENTIONMASK_H
 
 #include "AttentionMatch.h"
+#include "MaskRegions.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -21,8 +22,13 @@ public:
   Kind getKind(mlir::Value mask, int64_t queries, int64_t keys);
 
 private:
+  bool regionKeepsEveryRow(mlir::Value condition, bool kept);
+  Kind kindOfRegion(mlir::Value mask, int64_t queries, int64_t keys);
+
   llvm::DenseMap<std::pair<mlir::Value, int>, bool> everyRow;
   llvm::DenseMap<mlir::Value, Kind> kinds;
+  /// Of those that are too large to look at.
+  MaskRegions regions;
 };
 
 /// The mask that means what the steps do, for scores [batch, heads, S, T]; null

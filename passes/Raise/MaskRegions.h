@@ -1,0 +1,48 @@
+//===- MaskRegions.h - Masks that ranges make -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_PASSES_RAISE_MASKREGIONS_H
+#define AX_PASSES_RAISE_MASKREGIONS_H
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+#include <variant>
+
+namespace ax {
+
+/// What a tensor of [.., rows, columns] has in row i and column j: two numbers,
+/// one where j - i <= diagonal, and another elsewhere; one number everywhere
+/// where there is no diagonal.
+struct MaskRegion {
+  std::optional<int64_t> diagonal;
+  double inside = 0, outside = 0;
+};
+
+/// Finds regions without looking at elements, of which a mask of S tokens has
+/// S^2: a comparison of ranges says where its diagonal is, and what is made of
+/// it element by element has the same one. So `(range(S)[None, :] <=
+/// range(S)[:, None]) ? 0 : -inf` is {0, 0, -inf}.
+class MaskRegions {
+public:
+  /// Nothing where the leading dimensions matter, or it is none of these.
+  std::optional<MaskRegion> find(mlir::Value value);
+
+private:
+  /// row * i + column * j + offset, in integers.
+  struct Plane {
+    int64_t row = 0, column = 0, offset = 0;
+  };
+  using Content = std::variant<std::monostate, Plane, MaskRegion>;
+
+  Content contentOf(mlir::Value value);
+  Content compute(mlir::Value value);
+  static Content ofElements(mlir::Value value);
+  static Content combine(const Plane &lhs, const Plane &rhs, int64_t sign);
+
+  llvm::DenseMap<mlir::Value, Content> known;
+};
+
+} // namespace ax
+
+#endif // AX_PASSES_RAISE_MASKREGIONS_H
