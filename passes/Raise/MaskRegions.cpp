@@ -7,11 +7,10 @@
 #include "../Match.h"
 
 #include "ax/Dialect/Tensors.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
-
-#include <cmath>
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace ax;
@@ -29,42 +28,47 @@ static bool isSmall(int64_t number) {
   return -largest < number && number < largest;
 }
 
-/// `function` of both numbers, where what they depend on is split alike.
-static std::optional<MaskRegion>
-apply(ArrayRef<MaskRegion> operands,
-      llvm::function_ref<double(ArrayRef<double>)> function) {
-  MaskRegion result;
+/// What an element-wise operation makes of one number of each operand.
+static std::optional<double> evaluate(Operation *op, ArrayRef<double> numbers) {
+  auto scalarOf = [](Value value) {
+    return RankedTensorType::get({}, elementType(value));
+  };
+  Block block;
+  IRMapping mapping;
+  std::vector<HostTensor> operands;
+  for (auto [operand, number] : llvm::zip_equal(op->getOperands(), numbers)) {
+    mapping.map(operand, block.addArgument(scalarOf(operand), op->getLoc()));
+    operands.emplace_back(*interpreter::toDType(elementType(operand)), Shape{});
+    operands.back().setDouble(0, number);
+  }
+  Operation *scalar = op->clone(mapping);
+  scalar->getResult(0).setType(scalarOf(op->getResult(0)));
+  auto results = interpreter::interpret(scalar, operands);
+  scalar->destroy();
+  if (results)
+    return (*results)[0].getDouble(0);
+  llvm::consumeError(results.takeError());
+  return std::nullopt;
+}
+
+/// What it makes of both numbers, where those it depends on are split alike.
+static std::optional<MaskRegion> apply(Operation *op,
+                                       ArrayRef<MaskRegion> operands) {
+  std::optional<int64_t> diagonal;
   SmallVector<double> inside, outside;
   for (const MaskRegion &operand : operands) {
-    if (operand.diagonal && result.diagonal &&
-        *operand.diagonal != *result.diagonal)
+    if (operand.diagonal && diagonal && *operand.diagonal != *diagonal)
       return std::nullopt;
     if (operand.diagonal)
-      result.diagonal = operand.diagonal;
+      diagonal = operand.diagonal;
     inside.push_back(operand.inside);
     outside.push_back(operand.outside);
   }
-  result.inside = function(inside);
-  result.outside = function(outside);
-  return result;
-}
-
-static bool compares(CompareKind kind, double lhs, double rhs) {
-  switch (kind) {
-  case CompareKind::eq:
-    return lhs == rhs;
-  case CompareKind::ne:
-    return lhs != rhs;
-  case CompareKind::lt:
-    return lhs < rhs;
-  case CompareKind::le:
-    return lhs <= rhs;
-  case CompareKind::gt:
-    return lhs > rhs;
-  case CompareKind::ge:
-    return lhs >= rhs;
-  }
-  return false;
+  std::optional<double> first = evaluate(op, inside),
+                        second = evaluate(op, outside);
+  if (!first || !second)
+    return std::nullopt;
+  return MaskRegion{diagonal, *first, *second};
 }
 
 /// Where slope * (j - i) + offset <= 0.
@@ -75,23 +79,6 @@ static MaskRegion atMostZero(int64_t slope, int64_t offset) {
   return {llvm::divideCeilSigned(offset, -slope) - 1, 0, 1};
 }
 
-static std::optional<double> numberOf(BinaryKind kind, ArrayRef<double> xs) {
-  switch (kind) {
-  case BinaryKind::add:
-    return xs[0] + xs[1];
-  case BinaryKind::sub:
-    return xs[0] - xs[1];
-  case BinaryKind::mul:
-    return xs[0] * xs[1];
-  case BinaryKind::logical_and:
-    return xs[0] != 0 && xs[1] != 0;
-  case BinaryKind::logical_or:
-    return xs[0] != 0 || xs[1] != 0;
-  default:
-    return std::nullopt;
-  }
-}
-
 /// A range along rows or columns, or one number.
 MaskRegions::Content MaskRegions::ofElements(Value value) {
   std::optional<HostTensor> tensor = knownValue(value, mostElements);
@@ -100,9 +87,10 @@ MaskRegions::Content MaskRegions::ofElements(Value value) {
   bool isInteger =
       elementType(value).isIntOrIndex() && !elementType(value).isInteger(1);
   if (std::optional<double> number = splatOf(*tensor)) {
-    if (isInteger && isSmall(tensor->getInt(0)))
-      return Plane{0, 0, tensor->getInt(0)};
-    return everywhere(*number);
+    if (!isInteger)
+      return everywhere(*number);
+    return isSmall(tensor->getInt(0)) ? Content(Plane{0, 0, tensor->getInt(0)})
+                                      : Content();
   }
   ArrayRef<int64_t> shape = shapeOf(value);
   int64_t size = tensor->numElements();
@@ -129,12 +117,32 @@ MaskRegions::Content MaskRegions::combine(const Plane &lhs, const Plane &rhs,
   return {};
 }
 
+MaskRegions::Content MaskRegions::halvesOf(CompareKind kind,
+                                           const Content &difference) {
+  auto *d = std::get_if<Plane>(&difference);
+  if (!d || d->column == 0 || d->row != -d->column || kind == CompareKind::eq ||
+      kind == CompareKind::ne)
+    return {};
+  // lhs < rhs is lhs - rhs + 1 <= 0, and both have an opposite.
+  bool isStrict = kind == CompareKind::lt || kind == CompareKind::ge;
+  MaskRegion region = atMostZero(d->column, d->offset + isStrict);
+  if (kind == CompareKind::gt || kind == CompareKind::ge)
+    std::swap(region.inside, region.outside);
+  return region;
+}
+
+static ArrayRef<int64_t> withoutLeadingOnes(ArrayRef<int64_t> shape) {
+  while (shape.size() > 2 && shape.front() == 1)
+    shape = shape.drop_front();
+  return shape;
+}
+
 MaskRegions::Content MaskRegions::compute(Value value) {
   Operation *op = value.getDefiningOp();
   if (tensorType(value).getNumElements() <= mostElements)
     return ofElements(value);
-  if (!isa<BinaryOp, BroadcastOp, CastOp, CompareOp, ReshapeOp, SelectOp,
-           UnaryOp>(op))
+  bool byElement = isElementwise(op);
+  if (!byElement && !isa<BroadcastOp, ReshapeOp>(op))
     return {};
 
   SmallVector<Plane> planes;
@@ -152,86 +160,30 @@ MaskRegions::Content MaskRegions::compute(Value value) {
     }
   }
   size_t count = op->getNumOperands();
-  bool arePlanes = planes.size() == count, areRegions = regions.size() == count;
-  auto applied =
-      [&](llvm::function_ref<double(ArrayRef<double>)> function) -> Content {
-    std::optional<MaskRegion> result;
-    if (areRegions)
-      result = apply(regions, function);
-    return result ? Content(*result) : Content();
-  };
-
-  return TypeSwitch<Operation *, Content>(op)
-      .Case<BroadcastOp>([&](auto) -> Content {
-        return arePlanes ? Content(planes[0]) : Content(regions[0]);
-      })
-      .Case<ReshapeOp>([&](ReshapeOp reshape) -> Content {
-        auto trailing = [](ArrayRef<int64_t> shape) {
-          while (shape.size() > 2 && shape.front() == 1)
-            shape = shape.drop_front();
-          return shape;
-        };
-        if (trailing(shapeOf(reshape.getOperand())) !=
-            trailing(shapeOf(reshape)))
-          return {};
-        return arePlanes ? Content(planes[0]) : Content(regions[0]);
-      })
-      .Case<CastOp>([&](CastOp cast) -> Content {
-        bool toBool = elementType(cast).isInteger(1);
-        // Other integers may have no room for a number.
-        if (!toBool && !isa<FloatType>(elementType(cast)) &&
-            !elementType(cast.getOperand()).isInteger(1))
-          return {};
-        return applied([&](ArrayRef<double> xs) {
-          return toBool ? static_cast<double>(xs[0] != 0) : xs[0];
-        });
-      })
-      .Case<UnaryOp>([&](UnaryOp unary) -> Content {
-        if (unary.getKind() == UnaryKind::logical_not)
-          return applied([](ArrayRef<double> xs) {
-            return static_cast<double>(xs[0] == 0);
-          });
-        if (unary.getKind() == UnaryKind::neg)
-          return applied([](ArrayRef<double> xs) { return -xs[0]; });
-        return {};
-      })
-      .Case<BinaryOp>([&](BinaryOp binary) -> Content {
-        BinaryKind kind = binary.getKind();
-        bool isSum = kind == BinaryKind::add,
-             isDifference = kind == BinaryKind::sub;
-        if (arePlanes && (isSum || isDifference))
-          return combine(planes[0], planes[1], isSum ? 1 : -1);
-        if (!numberOf(kind, {0, 0}))
-          return {};
-        return applied(
-            [&](ArrayRef<double> xs) { return *numberOf(kind, xs); });
-      })
-      .Case<SelectOp>([&](auto) -> Content {
-        return applied(
-            [](ArrayRef<double> xs) { return xs[0] != 0 ? xs[1] : xs[2]; });
-      })
-      .Case<CompareOp>([&](CompareOp compare) -> Content {
-        CompareKind kind = compare.getKind();
-        if (areRegions)
-          return applied([&](ArrayRef<double> xs) {
-            return static_cast<double>(compares(kind, xs[0], xs[1]));
-          });
-        if (!arePlanes || kind == CompareKind::eq || kind == CompareKind::ne)
-          return {};
-        Content difference = combine(planes[0], planes[1], -1);
-        auto *d = std::get_if<Plane>(&difference);
-        if (!d || d->column == 0 || d->row != -d->column)
-          return {};
-        // lhs < rhs is lhs - rhs + 1 <= 0, and both have an opposite.
-        bool isStrict = kind == CompareKind::lt || kind == CompareKind::ge;
-        MaskRegion region = atMostZero(d->column, d->offset + isStrict);
-        if (kind == CompareKind::gt || kind == CompareKind::ge)
-          std::swap(region.inside, region.outside);
-        return region;
-      })
-      .Default([](Operation *) -> Content {
-        llvm_unreachable("only these come here");
-      });
+  if (!byElement) {
+    if (auto reshape = dyn_cast<ReshapeOp>(op);
+        reshape && withoutLeadingOnes(shapeOf(reshape.getOperand())) !=
+                       withoutLeadingOnes(shapeOf(reshape)))
+      return {};
+    return contentOf(op->getOperand(0));
+  }
+  if (regions.size() == count) {
+    std::optional<MaskRegion> region = apply(op, regions);
+    return region ? Content(*region) : Content();
+  }
+  if (planes.size() != count)
+    return {};
+  if (auto compare = dyn_cast<CompareOp>(op))
+    return halvesOf(compare.getKind(), combine(planes[0], planes[1], -1));
+  // Narrower integers may wrap.
+  auto binary = dyn_cast<BinaryOp>(op);
+  if (!binary || !elementType(binary).isInteger(64))
+    return {};
+  if (binary.getKind() == BinaryKind::add)
+    return combine(planes[0], planes[1], 1);
+  if (binary.getKind() == BinaryKind::sub)
+    return combine(planes[0], planes[1], -1);
+  return {};
 }
 
 MaskRegions::Content MaskRegions::contentOf(Value value) {

@@ -3,7 +3,8 @@
 #ifndef AX_PASSES_RAISE_MASKREGIONS_H
 #define AX_PASSES_RAISE_MASKREGIONS_H
 
-#include "mlir/IR/Value.h"
+#include "ax/Dialect/Ax.h"
+
 #include "llvm/ADT/DenseMap.h"
 
 #include <optional>
@@ -39,6 +40,8 @@ private:
   Content compute(mlir::Value value);
   static Content ofElements(mlir::Value value);
   static Content combine(const Plane &lhs, const Plane &rhs, int64_t sign);
+  /// Where a difference of planes is below 0, say.
+  static Content halvesOf(CompareKind kind, const Content &difference);
 
   llvm::DenseMap<mlir::Value, Content> known;
 };

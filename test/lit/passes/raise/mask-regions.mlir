@@ -4,11 +4,12 @@
 ax.plan @masks version 1 {
 
 // A query sees 1000 keys more than its number: said by each comparison, as a
-// number, as what is subtracted, and by a product as old exports of Llama have it.
+// number, as what is subtracted, by a product as old exports of Llama have it, and
+// by what else is done with each element.
 // CHECK-LABEL: ax.program @causal
 // CHECK-NEXT: %[[R:.*]] = ax.attention %arg0, %arg1, %arg2 scale 1.000000e+00 {causal}
-// CHECK-NEXT: ax.return %[[R]], %[[R]], %[[R]], %[[R]], %[[R]]
-ax.program @causal(%q: tensor<1x2x5000x4xf32>, %k: tensor<1x2x6000x4xf32>, %v: tensor<1x2x6000x4xf32>) -> (tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>) {
+// CHECK-NEXT: ax.return %[[R]], %[[R]], %[[R]], %[[R]], %[[R]], %[[R]]
+ax.program @causal(%q: tensor<1x2x5000x4xf32>, %k: tensor<1x2x6000x4xf32>, %v: tensor<1x2x6000x4xf32>) -> (tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>) {
   %row = ax.iota dim 0 : tensor<5000x1xi64>
   %column = ax.iota dim 1 : tensor<1x6000xi64>
   %more = ax.constant dense<1000> : tensor<i64> -> tensor<i64>
@@ -26,6 +27,8 @@ ax.program @causal(%q: tensor<1x2x5000x4xf32>, %k: tensor<1x2x6000x4xf32>, %v: t
   %ofDifference = ax.compare ge %difference, %least : tensor<5000x6000xi64>, tensor<i64> -> tensor<5000x6000xi1>
   %number = ax.cast %gt : tensor<5000x6000xi1> -> tensor<5000x6000xf32>
   %product = ax.binary mul %chosen, %number : tensor<5000x6000xf32>, tensor<5000x6000xf32> -> tensor<5000x6000xf32>
+  %magnitude = ax.unary abs %product : tensor<5000x6000xf32> -> tensor<5000x6000xf32>
+  %other = ax.binary min %chosen, %magnitude : tensor<5000x6000xf32>, tensor<5000x6000xf32> -> tensor<5000x6000xf32>
   %m0 = ax.reshape %le : tensor<5000x6000xi1> -> tensor<1x1x5000x6000xi1>
   %r0 = ax.attention %q, %k, %v mask %m0 : tensor<1x1x5000x6000xi1> scale 1.0 : tensor<1x2x5000x4xf32>, tensor<1x2x6000x4xf32>, tensor<1x2x6000x4xf32> -> tensor<1x2x5000x4xf32>
   %m1 = ax.reshape %chosen : tensor<5000x6000xf32> -> tensor<1x1x5000x6000xf32>
@@ -36,7 +39,9 @@ ax.program @causal(%q: tensor<1x2x5000x4xf32>, %k: tensor<1x2x6000x4xf32>, %v: t
   %r3 = ax.attention %q, %k, %v mask %m3 : tensor<1x1x5000x6000xi1> scale 1.0 : tensor<1x2x5000x4xf32>, tensor<1x2x6000x4xf32>, tensor<1x2x6000x4xf32> -> tensor<1x2x5000x4xf32>
   %m4 = ax.reshape %product : tensor<5000x6000xf32> -> tensor<1x1x5000x6000xf32>
   %r4 = ax.attention %q, %k, %v mask %m4 : tensor<1x1x5000x6000xf32> scale 1.0 : tensor<1x2x5000x4xf32>, tensor<1x2x6000x4xf32>, tensor<1x2x6000x4xf32> -> tensor<1x2x5000x4xf32>
-  ax.return %r0, %r1, %r2, %r3, %r4 : tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>
+  %m5 = ax.reshape %other : tensor<5000x6000xf32> -> tensor<1x1x5000x6000xf32>
+  %r5 = ax.attention %q, %k, %v mask %m5 : tensor<1x1x5000x6000xf32> scale 1.0 : tensor<1x2x5000x4xf32>, tensor<1x2x6000x4xf32>, tensor<1x2x6000x4xf32> -> tensor<1x2x5000x4xf32>
+  ax.return %r0, %r1, %r2, %r3, %r4, %r5 : tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>
 }
 
 // One key fewer, and none behind a window; a number that is no more than a large
