@@ -10,11 +10,18 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 
+set(AX_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=")
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g0 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
+# What tests of the compiler are compiled with, too: they run for less time than it
+# takes to make them fast. Those of the runtime compute what they expect.
+set(AX_COMPILER_TEST_OPTIONS "")
+if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT AX_SANITIZE)
+  set(AX_COMPILER_TEST_OPTIONS -O0)
+endif()
 # One kind of code in libraries and programs, as one precompiled header serves both.
 add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter)
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
@@ -22,7 +29,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   add_compile_options(-Wno-deprecated-declarations)
 endif()
 
-set(AX_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=")
 if(AX_SANITIZE)
   add_compile_options(-O1 -g1 -UNDEBUG -fno-omit-frame-pointer
                       -fsanitize=${AX_SANITIZE} -fno-sanitize-recover=all)

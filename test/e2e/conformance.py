@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The node tests of the onnx package: none wrong, and each operator does as its
-line in docs/conformance.md says, neither less nor more."""
+line in docs/conformance.md says, neither less nor more. Without --all of a third
+of them: no more is unsupported than the page says."""
 import os
 import pathlib
 import sys
@@ -18,4 +19,4 @@ def nodes(*options):
 
 def cases(every):
     yield ("node tests", nodes, "--compare", ROOT / "docs/conformance.md",
-           "--models", MODELS, "-j2")
+           "--models", MODELS, "-j2", *([] if every else ["--every=3"]))

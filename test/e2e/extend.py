@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -84,10 +85,6 @@ class Change:
         like = path if path in self.commands else min(
             other for other in self.commands if other.parent == path.parent)
         command = list(self.commands[like])
-        # Of headers as they were.
-        if "-include" in command:
-            first = command.index("-include")
-            del command[first:first + 2]
         at = command.index("-o") + 1
         new = str(self.folder / str(path).replace("/", "-")) + ".o"
         self.objects[command[at] if like == path else new] = new
@@ -102,6 +99,37 @@ class Change:
         first = [self.folder, self.folder / "tree/include",
                  (ROOT / path).resolve().parent]
         return command[:1] + [f"-I{name}" for name in first] + command[1:]
+
+    def precompiledAnew(self, commands):
+        """Where the page changes headers, what is made anew of the headers that
+        commands include before all others; of those that few include, nothing.
+        Programs that do little compile faster than they would be made fast."""
+        if all(path.suffix == ".cpp" for path in self.changed):
+            return commands
+        users = {}
+        for command in commands:
+            command.append("-O0")
+            if "-include" in command:
+                at = command.index("-include")
+                users.setdefault(Path(command[at + 1]), []).append((command, at))
+        folder = self.folder / "precompiled"
+        for header, those in users.items():
+            shutil.copytree(header.parent, folder, dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("*.?ch*"))
+            if isWorth := len(those) > 2:
+                self.precompile(folder / header.name, *those[0])
+            for command, at in those:
+                command[at:at + 2] = isWorth * ["-include",
+                                                str(folder / header.name)]
+        return commands
+
+    def precompile(self, header, command, at):
+        """As a command does that has its `-include` there."""
+        isClang = "clang" in Path(command[0]).name
+        output = command.index("-o")
+        words = command[:at] + command[at + 2:output] + command[output + 4:]
+        run(*words, *["-fpch-instantiate-templates"] * isClang, "-x", "c++-header",
+            header, "-o", f"{header}.{'pch' if isClang else 'gch'}", cwd=made())
 
     def tablegen(self, stem):
         """What comes of the page's .td files."""
@@ -131,7 +159,8 @@ class Change:
 
     def link(self, *names):
         """These programs of the build folder with what is compiled."""
-        jobs = [self.compile(path) for path in sorted(self.sources)]
+        jobs = self.precompiledAnew(
+            [self.compile(path) for path in sorted(self.sources)])
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda job: run(*job, cwd=made()), jobs))
         # Before the libraries, which have older ones of the same names. Of an
@@ -268,8 +297,9 @@ def unlocalised():
     with scratch() as folder:
         change = Change("add-an-operator.md", folder, ", Ax_DoneByParts")
         change.tablegen("AxOps")
-        done = run(*change.compile("lib/Codegen/Localize.cpp"), "-fsyntax-only",
-                   cwd=made(), expect=1)
+        command, = change.precompiledAnew(
+            [change.compile("lib/Codegen/Localize.cpp")])
+        done = run(*command, "-fsyntax-only", cwd=made(), expect=1)
         for said in "RollOp", "is not done by parts has a rule":
             if said not in done.stderr:
                 raise Failed(f"no word of {said}:\n{done.stderr}")

@@ -27,9 +27,9 @@ MODELS = ["gpt2_tied", "llama"]
 
 class Model:
     """One of test/data/training with data of many steps: its own, again and
-    again."""
+    again, in batches of its own or of so many samples."""
 
-    def __init__(self, folder, name, steps, kind=None):
+    def __init__(self, folder, name, steps, kind=None, batch=None):
         self.folder, self.graph = folder, TRAINING / name / "model.onnx"
         if kind:
             onnx.save(narrowed(onnx.load(self.graph), kind),
@@ -38,8 +38,9 @@ class Model:
         with np.load(TRAINING / name / "data.npz") as data:
             arrays = {key: array.reshape((-1, *array.shape[2:]))
                       for key, array in data.items()}
-            self.shape = "x".join(map(str, data["input"].shape[1:]))
-        batch = int(self.shape.split("x")[0])
+            own, *rest = data["input"].shape[1:]
+        batch = batch or own
+        self.shape = "x".join(map(str, [batch, *rest]))
         times = -(-steps * batch // len(arrays["input"]))
         np.savez(f"{folder}/data.npz", **{
             key: np.tile(array, (times, 1)) for key, array in arrays.items()})
@@ -134,15 +135,15 @@ def card(capability):
                     "AXRUN_TARGET": f"sm_{capability}+sim"}
 
 
-def onCards(name, layout):
+def onCards(name, layout, capabilities):
     """As on processors within rounding; and on cards that multiply eight bits
     the bits of one that does not, as the simulated ones add up in f64."""
     with scratch() as folder:
-        model = Model(folder, name, 4)
+        model = Model(folder, name, 4, batch=2)
         flags = ["--precision=fp8", *layout.split()]
         wanted = model.train(4, *flags)
         found = {}
-        for capability in "80", "90", "100":
+        for capability in capabilities:
             found[capability] = model.train(
                 4, *flags, more=["--device=cuda", "--no-host-fallback"],
                 env=card(capability))
@@ -391,7 +392,8 @@ def cases(every):
             ("gpt2_tied", "--tp=2"), ("llama", "--dp=2 --zero=3"),
             ("llama", "--pp=2 --micro-batches=2"),
             ("gpt2_tied", "--tp=2 --sequence-parallel")]:
-        yield f"{name} on cards {layout}", onCards, name, layout
+        yield (f"{name} on cards {layout}", onCards, name, layout,
+               ["80", "90"] + every * ["100"])
     yield "what is widened is said", widenedIsSaid
     yield "two products of one node", ofOneNode
     yield "resume", resumes, "--dp=2", "--tp=2"

@@ -15,7 +15,7 @@ from gpu_streams import CUDA, MADE, counted, model, training
 
 RUN_FAILED = 8
 MEETS = "meets other ranks on a card that they share, or by way of the host"
-STEPS = 100
+STEPS = 20
 ORDERS = ["eager", "lazy", "random:1", "random:2"]
 CARDS = CUDA | {"SIMGPU_CARDS": "8", "SIMGPU_PATIENCE": "20000"}
 # The shared references, shapes of few samples, and what else they are compiled with:
@@ -84,7 +84,6 @@ def references(name, optimizer):
     with scratch() as folder:
         plan = reference(folder, name, *REFERENCES[name],
                          f"--optimizer={optimizer}", "--clip-norm=1")
-        # A hundred steps take their time.
         counts = sameBits(folder, plan, ORDERS if name == "fc_net" else ORDERS[::2])
         # The first is put on streams as ever.
         if counts["cuGraphLaunch"] != STEPS - 1:

@@ -79,7 +79,7 @@ TEST_F(Search, FindsWhatTryingAllFinds) {
   options.devices = 4;
   options.timeLimit = 1e9;
   search::Fixed &fixed = options.fixed;
-  fixed.zero = fixed.recompute = fixed.sequenceParallel = true;
+  fixed.zero = fixed.recompute = fixed.sequenceParallel = fixed.context = true;
   MachineRates &machine = *compileOptions.machine;
   for (double bandwidth : {1e8, 1e10}) {
     machine.link.bytesPerSecond = bandwidth;
@@ -118,7 +118,7 @@ TEST_F(Search, FindsWhatTryingAllFinds) {
 TEST_F(Search, MemoryComesFirst) {
   search::Options options;
   options.devices = 4;
-  options.fixed.pipe = true;
+  options.fixed.pipe = options.fixed.context = true;
   options.timeLimit = 1e9;
   search::Result all = run(options);
   int64_t needed = all.candidates.front().peakBytes;
@@ -141,6 +141,7 @@ TEST_F(Search, WhatIsFixedStays) {
   compileOptions.strategy.training->recompute =
       llvm::cantFail(RecomputeMode::parse("full"));
   options.fixed.pipe = options.fixed.micro = options.fixed.recompute = true;
+  options.fixed.context = true;
   for (const search::Candidate &one : run(options).candidates) {
     EXPECT_EQ(one.strategy.pipe, 2);
     EXPECT_EQ(one.strategy.micro, 4);
