@@ -25,6 +25,10 @@ import lit.formats
 import lit.Test
 
 
+# Whether the long ones are wanted, too.
+EVERY = bool(os.environ.get("AX_TEST_ALL"))
+
+
 class Unsupported(Exception):
     """Raised by a case that cannot run here; it is not counted."""
 
@@ -43,7 +47,7 @@ def load(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     table = {}
-    for name, *call in module.cases(bool(os.environ.get("AX_TEST_ALL"))):
+    for name, *call in module.cases(EVERY):
         # lit keeps how long tests took, one a line, and runs none if that file
         # has others.
         name = " ".join(name.split())

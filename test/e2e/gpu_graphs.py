@@ -10,12 +10,12 @@ from onnx import TensorProto, helper
 import gpu_streams
 import nccl
 from _training import LOSS, small
-from cases import TRAINING, Failed, run, scratch, tool
+from cases import EVERY, TRAINING, Failed, run, scratch, tool
 from gpu_streams import CUDA, MADE, counted, model, training
 
 RUN_FAILED = 8
 MEETS = "meets other ranks on a card that they share, or by way of the host"
-STEPS = 20
+STEPS = 100 if EVERY else 20
 ORDERS = ["eager", "lazy", "random:1", "random:2"]
 CARDS = CUDA | {"SIMGPU_CARDS": "8", "SIMGPU_PATIENCE": "20000"}
 # The shared references, shapes of few samples, and what else they are compiled with:

@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from _training import states
-from cases import MODELS, TRAINING, Failed, minilm, run, scratch, tool
+from cases import EVERY, MODELS, TRAINING, Failed, minilm, run, scratch, tool
 
 LAYOUTS = ["", "--dp=2", "--dp=4", "--tp=2", "--tp=4", "--tp=2x2x1",
            "--tp=1x2x2", "--tp=2x2x2", "--dp=2 --tp=2", "--dp=2 --zero=1",
@@ -116,8 +116,7 @@ FEW = 4
 
 
 def isSlow():
-    return os.environ.get("AXRUN_DEVICE") == "cuda" and \
-        not os.environ.get("AX_TEST_ALL")
+    return os.environ.get("AXRUN_DEVICE") == "cuda" and not EVERY
 
 
 def onProcessor(plan, data, steps, folder):

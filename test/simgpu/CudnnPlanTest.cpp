@@ -11,6 +11,7 @@
 #include "DescribedCard.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <sys/stat.h>
@@ -167,14 +168,15 @@ TEST_F(CudnnPlanTest, SizesOfOne) {
 // Each plan takes some 0.4 s.
 TEST_F(CudnnPlanTest, AnyTypeLayoutAndGroup) {
   std::vector<LaidAttention> all = everyTypeLayoutAndGroup();
-  constexpr size_t step = 11;
+  size_t step = std::getenv("AX_TEST_ALL") ? 3 : 11;
   for (size_t i = 0; i < all.size(); i += step)
     checkBoth(all[i].desc, all[i].layout);
 }
 
 TEST_F(CudnnPlanTest, RandomDescriptions) {
   RandomAttention attention(1);
-  for (int i = 0; i < 3; ++i) {
+  int count = std::getenv("AX_TEST_ALL") ? 12 : 3;
+  for (int i = 0; i < count; ++i) {
     checkForwards(attention.next());
     AttentionDesc desc = attention.next();
     checkBackwards(makeGradientDesc(desc, attention.layout()));
