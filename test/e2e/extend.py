@@ -101,9 +101,9 @@ class Change:
         return command[:1] + [f"-I{name}" for name in first] + command[1:]
 
     def precompiledAnew(self, commands):
-        """Where the page changes headers, what is made anew of the headers that
-        commands include before all others; of those that few include, nothing.
-        Programs that do little compile faster than they would be made fast."""
+        """Commands that compile, which it changes. Where the page changes headers,
+        what they include before all others is precompiled anew, or left out where
+        few include it; and they do not optimise, as what is made does little."""
         if all(path.suffix == ".cpp" for path in self.changed):
             return commands
         users = {}
@@ -124,7 +124,8 @@ class Change:
         return commands
 
     def precompile(self, header, command, at):
-        """As a command does that has its `-include` there."""
+        """With the flags of a command that has its `-include` there, and ends, but
+        for flags, in `-o OBJECT -c SOURCE`."""
         isClang = "clang" in Path(command[0]).name
         output = command.index("-o")
         words = command[:at] + command[at + 2:output] + command[output + 4:]

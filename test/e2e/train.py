@@ -116,11 +116,12 @@ FEW = 4
 
 
 def isSlow():
+    """Whether ranks are on such a device."""
     return os.environ.get("AXRUN_DEVICE") == "cuda" and not EVERY
 
 
 def onProcessor(plan, data, steps, folder):
-    """What the processor trains."""
+    """The weights that the processor trains in so many steps, by name."""
     weights = f"{folder}/processor.safetensors"
     run(tool("axrun"), plan, "--data", data, "--steps", steps, "--no-shuffle",
         "--quiet", "--save-weights", weights,
@@ -151,8 +152,10 @@ def follows(model, layout, optimizer, flags=()):
         with open(f"{folder}/log") as log:
             largest = checkSteps([json.loads(line) for line in log], steps,
                                  wanted["spread"])
-        final = onProcessor(plan, f"{folder}/data.npz", len(steps), folder) \
-            if isSlow() else dict(np.load(model / f"final_{optimizer}.npz"))
+        final = dict(np.load(model / f"final_{optimizer}.npz"))
+        if isSlow():
+            there = onProcessor(plan, f"{folder}/data.npz", len(steps), folder)
+            final = {name: there[name] for name in final}
         checkWeights(dict(states(f"{folder}/model.safetensors")), final,
                      wanted["final_spread"], wanted["options"])
         return largest
