@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CudnnAttention.h"
 #include "CudnnMask.h"
+#include "EmptyAttentionRows.h"
 #include "ForEachStage.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Gradients/AttentionParts.h"
@@ -68,29 +69,6 @@ bool ax::codegen::isLeftToCudnn(Operation *op,
   return gradient && isForCudnn(gradient, options.largestGradientHead);
 }
 
-static Value fillEmptyRows(Value value, Value isEmpty, bool zero,
-                           TensorBuilder &t) {
-  return t.select(isEmpty, t.number(value, zero ? 0 : NAN), value);
-}
-
-/// Queries that attend to nothing give 0, or NaN.
-static void finishEmptyRows(AttentionOp op, Value isEmpty) {
-  OpBuilder builder(op);
-  builder.setInsertionPointAfter(op);
-  TensorBuilder t(op.getLoc(), builder);
-  Value filled =
-      fillEmptyRows(op.getResult(), isEmpty, op.getEmptyRowsZero(), t);
-  op.getResult().replaceAllUsesExcept(filled, filled.getDefiningOp());
-}
-/// All that such a query adds to gradients is multiplied by that of what it
-/// gives.
-static void finishEmptyRows(AttentionGradientOp op, Value isEmpty) {
-  OpBuilder builder(op);
-  TensorBuilder t(op.getLoc(), builder);
-  op.getGradientMutable().assign(
-      fillEmptyRows(op.getGradient(), isEmpty, op.getEmptyRowsZero(), t));
-}
-
 /// The mask becomes what cuDNN adds.
 template <typename Op>
 static void setMask(Op op, const CudnnMask &mask) {
@@ -100,6 +78,7 @@ static void setMask(Op op, const CudnnMask &mask) {
     op.getMaskMutable().assign(mask.added);
   if (mask.isEmpty)
     finishEmptyRows(op, mask.isEmpty);
+  op.setEmptyRowsMean(false);
 }
 
 template <typename Op>
@@ -159,6 +138,7 @@ static void writeMask(Op op, WrittenMasks &written) {
 static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
   return productTypeOf(gradient) == productTypeOf(attention) &&
          gradient.getEmptyRowsZero() == attention.getEmptyRowsZero() &&
+         gradient.getEmptyRowsMean() == attention.getEmptyRowsMean() &&
          gradient.getResult() == attention.getResult() &&
          gradient.getQ() == attention.getQ() &&
          gradient.getK() == attention.getK() &&

@@ -302,6 +302,7 @@ private:
     addOperands(attention, out);
     out.out = result();
     out.softcap = capOf(attention.getSoftcap());
+    out.emptyRowsMean = attention.getEmptyRowsMean();
     addMask(attention.getMaskMutable(), out);
     call.desc = out;
   }
@@ -327,6 +328,7 @@ private:
   void buildFor(AttentionGradientOp attention) {
     rt::AttentionGradientDesc out = gradientOf(attention);
     out.forward.softcap = capOf(attention.getSoftcap());
+    out.forward.emptyRowsMean = attention.getEmptyRowsMean();
     addMask(attention.getMaskMutable(), out.forward);
     call.desc = out;
   }

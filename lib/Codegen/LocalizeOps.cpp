@@ -214,53 +214,75 @@ llvm::Error Localizer::localize(GatherOp op) {
   return llvm::Error::success();
 }
 
-/// A causal mask counts positions from the global start: where queries are
-/// split, a rank has the place of its first, or beside a mask, or where its own
-/// are not neighbours, all of it written out.
+/// What is hidden by places counts them from the global start: where queries
+/// are split, a rank has the place of its first, of each key if a mask says
+/// whether it is seen at all. Beside other masks, or where its own queries are
+/// not neighbours, all of it is written out.
 template <typename OpTy>
-void Localizer::writeCausalMask(OpTy op, OpTy local) {
+void Localizer::writePlaces(OpTy op, OpTy local) {
   DimLayout queries = layoutOf(op.getQ()).dims[2];
-  if (!op.getCausal() || !queries.isSplit())
+  Value mask = local.getMask();
+  auto maskIs = [&](unsigned width) {
+    return mask && tensorType(mask).getElementType().isInteger(width);
+  };
+  bool isPlaces = maskIs(64), causal = op.getCausal();
+  if (!queries.isSplit() || !(causal || isPlaces))
     return;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(local);
   int64_t numQueries = queries.size();
   int64_t numKeys = tensorType(op.getK()).getDimSize(2);
+  auto add = [&](Value x, Value y) { return binary(BinaryKind::add, x, y); };
   local.setCausal(false);
-  if (!local.getMask() && queries.factors.size() == 1) {
-    Value first = binary(BinaryKind::mul, axisIndex(queries.axes()),
-                         constantInt(queries.localSize()));
-    local.getMaskMutable().assign(reshape(
-        binary(BinaryKind::add, first, constantInt(numKeys - numQueries)),
-        {1, 1, 1, 1}));
+
+  bool isOfKeys = maskIs(1) && tensorType(mask).getDimSize(2) == 1;
+  if ((!mask || isOfKeys || isPlaces) && queries.factors.size() == 1) {
+    Value first = reshape(binary(BinaryKind::mul, axisIndex(queries.axes()),
+                                 constantInt(queries.localSize())),
+                          {1, 1, 1, 1});
+    Value place;
+    if (causal)
+      place = add(first, constantInt(numKeys - numQueries));
+    // No query is as far behind.
+    if (isOfKeys)
+      place = select(mask, place, constantInt(-numKeys - numQueries));
+    if (isPlaces) {
+      mask = add(mask, first);
+      place = causal ? binary(BinaryKind::min, mask, place) : mask;
+    }
+    local.getMaskMutable().assign(place);
     return;
   }
-  Value last = binary(BinaryKind::add, globalIndex(queries, 2, 4),
-                      constantInt(numKeys - numQueries));
+
+  Value query = globalIndex(queries, 2, 4);
   Value key = IotaOp::create(builder, i64Type({1, 1, 1, numKeys}), 3);
-  Value attended = compare(CompareKind::le, key, last);
-  Value mask = local.getMask();
-  if (!mask) {
-    mask = attended;
-  } else if (tensorType(mask).getElementType().isInteger(1)) {
-    mask = binary(BinaryKind::logical_and, mask, attended);
-  } else {
-    Value never =
-        constant(FloatAttr::get(tensorType(mask).getElementType(),
-                                -std::numeric_limits<double>::infinity()));
-    mask = select(attended, mask, never);
+  if (isPlaces)
+    mask = compare(CompareKind::le, key, add(query, mask));
+  if (causal) {
+    Value attended = compare(CompareKind::le, key,
+                             add(query, constantInt(numKeys - numQueries)));
+    if (!mask) {
+      mask = attended;
+    } else if (maskIs(1)) {
+      mask = binary(BinaryKind::logical_and, mask, attended);
+    } else {
+      Value never =
+          constant(FloatAttr::get(tensorType(mask).getElementType(),
+                                  -std::numeric_limits<double>::infinity()));
+      mask = select(attended, mask, never);
+    }
   }
   local.getMaskMutable().assign(mask);
 }
 
 llvm::Error Localizer::localize(AttentionOp op) {
-  writeCausalMask(op, cast<AttentionOp>(cloneLocal(op)));
+  writePlaces(op, cast<AttentionOp>(cloneLocal(op)));
   return llvm::Error::success();
 }
 
 llvm::Error Localizer::localize(AttentionGradientOp op) {
   return doOnParts(op, [&](Operation *local) {
-    writeCausalMask(op, cast<AttentionGradientOp>(local));
+    writePlaces(op, cast<AttentionGradientOp>(local));
   });
 }
 

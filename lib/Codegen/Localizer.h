@@ -69,7 +69,7 @@ private:
   std::pair<mlir::Value, mlir::Value>
   localIndex(mlir::Value indices, const sharding::DimLayout &dim);
   template <typename OpTy>
-  void writeCausalMask(OpTy op, OpTy local);
+  void writePlaces(OpTy op, OpTy local);
   /// f32, by each element's place in the whole tensor.
   template <typename OpTy>
   mlir::Value randomNumbers(OpTy op, const sharding::Layout &layout);

@@ -20,10 +20,11 @@ LogicalResult ax::checkAttentionMask(std::optional<Location> location, Value q,
                              " does not broadcast to [", full[0], ", ", full[1],
                              ", ", full[2], ", ", full[3], "]");
   Type element = elementType(mask);
-  if (element.isInteger(64) && tensorType(mask).getNumElements() == 1)
+  if (element.isInteger(64) && sizes[2] == 1)
     return success();
   if (!element.isInteger(1) && !element.isF32() && element != elementType(q))
     return emitOptionalError(location, "mask ", mask.getType(),
-                             " is neither i1 nor f32 nor ", elementType(q));
+                             " is neither i1 nor f32 nor ", elementType(q),
+                             ", nor i64 and the same for all queries");
   return success();
 }

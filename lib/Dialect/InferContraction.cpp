@@ -309,6 +309,9 @@ static LogicalResult checkAttention(std::optional<Location> location,
   if (k[1] < 1 || q[1] % k[1])
     return emitOptionalError(location, q[1], " heads are no multiple of ", k[1],
                              " key/value heads");
+  if (op.getEmptyRowsZero() && op.getEmptyRowsMean())
+    return emitOptionalError(
+        location, "rows with nothing to attend to give 0 or a mean, not both");
   return op.getMask()
              ? checkAttentionMask(location, op.getQ(), op.getK(), op.getMask())
              : success();

@@ -56,12 +56,13 @@ Value AttentionParts::probabilities(Value q) {
     return SoftmaxOp::create(t.b, v, 4, /*log=*/false);
   };
   bool mayBeEmpty = in.mask || (in.causal && keys < queries);
-  if (!in.emptyRowsZero || !mayBeEmpty)
+  if (!(in.emptyRowsZero || in.emptyRowsMean) || !mayBeEmpty)
     return softmax(scores);
   Value largest = t.reduce(ReduceOpKind::max, scores, 4);
   Value isEmpty = t.compare(CompareKind::eq, largest, -INFINITY);
   Value zero = t.number(scores, 0);
-  return t.select(isEmpty, zero, softmax(t.select(isEmpty, zero, scores)));
+  Value p = softmax(t.select(isEmpty, zero, scores));
+  return in.emptyRowsMean ? p : t.select(isEmpty, zero, p);
 }
 
 Value AttentionParts::scaledQueries() {

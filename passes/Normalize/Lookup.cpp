@@ -228,6 +228,36 @@ struct GatherOfSamples : OpRewritePattern<GatherOp> {
   }
 };
 
+/// Where a column of such indices begins, [box.., 1], that counts dimension
+/// `dim`: of what is broadcast to it, so that a box of two dimensions of S is
+/// known by S numbers.
+std::optional<int64_t> beginOfColumn(Value column, ArrayRef<int64_t> box,
+                                     size_t dim) {
+  if (std::optional<double> number = splatNumber(column);
+      number && box[dim] == 1)
+    return static_cast<int64_t>(*number);
+  auto reshape = column.getDefiningOp<ReshapeOp>();
+  auto broadcast = reshape && shapeOf(reshape.getOperand()) == box
+                       ? reshape.getOperand().getDefiningOp<BroadcastOp>()
+                       : BroadcastOp();
+  std::optional<HostTensor> known =
+      broadcast ? knownValue(broadcast.getOperand()) : std::nullopt;
+  if (!known)
+    return std::nullopt;
+  ArrayRef<int64_t> shape = known->getShape();
+  size_t missing = box.size() - shape.size();
+  int64_t size = dim < missing ? 1 : shape[dim - missing], behind = 1;
+  for (size_t d = std::max(dim + 1, missing); d < box.size(); ++d)
+    behind *= shape[d - missing];
+  std::vector<int64_t> all = known->toInts();
+  if (size != box[dim])
+    return std::nullopt;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] != all[0] + static_cast<int64_t>(i) / behind % size)
+      return std::nullopt;
+  return all[0];
+}
+
 /// Where indices that enumerate a box of the first dimensions, in order, put
 /// it: its first element; nothing of other indices.
 std::optional<std::vector<int64_t>> beginOfBox(Value indices,
@@ -237,6 +267,23 @@ std::optional<std::vector<int64_t>> beginOfBox(Value indices,
   if (static_cast<int64_t>(depth) != shapeOf(indices).back() || depth == 0 ||
       llvm::is_contained(box, 0))
     return std::nullopt;
+  if (auto columns = indices.getDefiningOp<ConcatOp>();
+      columns && columns.getDim() == depth &&
+      columns.getNumOperands() == depth) {
+    std::vector<int64_t> begin;
+    for (auto [d, column] : llvm::enumerate(columns.getOperands())) {
+      std::optional<int64_t> first = shapeOf(column).back() == 1
+                                         ? beginOfColumn(column, box, d)
+                                         : std::nullopt;
+      // Numbers from the end must not go on from the beginning.
+      if (!first || *first < -shape[d] ||
+          *first + box[d] > (*first < 0 ? 0 : shape[d]))
+        break;
+      begin.push_back(*first < 0 ? *first + shape[d] : *first);
+    }
+    if (begin.size() == depth)
+      return begin;
+  }
   std::optional<HostTensor> known = knownValue(indices);
   if (!known)
     return std::nullopt;

@@ -12,15 +12,21 @@
 using namespace mlir;
 using namespace ax;
 
-namespace {
-
-/// Whether adding `number` to any sensible score gives `number` again, within
-/// rounding: then adding it and putting it in place are the same.
-bool swallowsScores(double number, Type type) {
+bool ax::swallowsScores(double number, Type type) {
   auto floatType = cast<FloatType>(type);
   double digits = floatType.getFPMantissaWidth();
   return number <= -std::ldexp(16.0, static_cast<int>(digits));
 }
+
+std::optional<bool> ax::isAttendable(double element, Type type, bool kept) {
+  if (type.isInteger(1))
+    return (element != 0) == kept;
+  if (element != 0 && !swallowsScores(element, type))
+    return std::nullopt;
+  return element == 0;
+}
+
+namespace {
 
 /// The mask so far: scores that stay, or an addend, or nothing.
 class MaskBuilder {
@@ -179,16 +185,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// A mask as what may be attended to, when every element says yes or no and
-/// every row has a yes. A number says no when no score makes up for it; -1e4 in
-/// f32, say, is a number to add.
-std::optional<bool> isAttendable(double element, Type type, bool kept = true) {
-  if (type.isInteger(1))
-    return (element != 0) == kept;
-  if (element != 0 && !swallowsScores(element, type))
-    return std::nullopt;
-  return element == 0;
-}
-
+/// every row has a yes.
 std::optional<std::vector<bool>> attendable(const HostTensor &mask, Type type,
                                             bool kept = true) {
   std::vector<bool> result;
@@ -332,14 +329,37 @@ KnownMasks::Kind KnownMasks::getKind(Value mask, int64_t queries,
   return entry->second = Causal;
 }
 
+/// Of a mask that hides what is later, and keys, the latter are left.
+static void splitMask(AttentionOp op, CausalKeyMasks &masks) {
+  std::optional<CausalKeyMask> found =
+      shapeOf(op.getMask())[2] == shapeOf(op.getQ())[2] &&
+              shapeOf(op.getMask())[3] == shapeOf(op.getK())[2]
+          ? masks.find(op.getMask())
+          : std::nullopt;
+  // Beside causality that hides with infinity no other number hides the same.
+  if (!found || (op.getCausal() && found->isMeanWhereEmpty))
+    return;
+  op.getMaskMutable().clear();
+  if (found->ofKeys)
+    op.getMaskMutable().assign(found->ofKeys);
+  op.setCausal(true);
+  if (found->isMeanWhereEmpty && found->ofKeys) {
+    op.setEmptyRowsZero(false);
+    op.setEmptyRowsMean(true);
+  }
+}
+
 void ax::dropKnownMasks(Operation *root, KnownMasks &known) {
+  CausalKeyMasks keyMasks;
   root->walk([&](AttentionOp op) {
     if (!op.getMask())
       return;
     KnownMasks::Kind kind = known.getKind(op.getMask(), shapeOf(op.getQ())[2],
                                           shapeOf(op.getK())[2]);
-    if (kind == KnownMasks::Unknown)
+    if (kind == KnownMasks::Unknown) {
+      splitMask(op, keyMasks);
       return;
+    }
     noteDecided(op.getMask());
     op.getMaskMutable().clear();
     if (kind == KnownMasks::Causal)

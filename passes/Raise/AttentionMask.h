@@ -4,11 +4,21 @@
 #define AX_PASSES_RAISE_ATTENTIONMASK_H
 
 #include "AttentionMatch.h"
+#include "CausalKeyMask.h"
 #include "MaskRegions.h"
 
 #include "llvm/ADT/DenseMap.h"
 
 namespace ax {
+
+/// Whether adding `number` to any sensible score gives `number` again, within
+/// rounding: then adding it and putting it in place are the same.
+bool swallowsScores(double number, mlir::Type type);
+
+/// A mask's element as what may be attended to. A number says no when no score
+/// makes up for it; -1e4 in f32, say, is a number to add, and neither.
+std::optional<bool> isAttendable(double element, mlir::Type type,
+                                 bool kept = true);
 
 /// What is known of masks before any input. Layers share their masks: each is
 /// looked at once. Values asked about must not be erased in between.
@@ -47,8 +57,9 @@ mlir::Value buildRowScale(mlir::RewriterBase &rewriter, mlir::Location loc,
                           const AttentionMatch &match, int64_t batch,
                           int64_t heads, KnownMasks &known);
 
-/// Masks known to be causal become the attribute, those known to mask nothing
-/// are dropped.
+/// Masks known to be causal become the attribute, also those that hide some
+/// keys beside that, of which the mask is left; those known to mask nothing are
+/// dropped.
 void dropKnownMasks(mlir::Operation *root, KnownMasks &known);
 
 /// Patterns on `ax.attention`: additive masks of 0 and -inf, broadcast masks.

@@ -17,6 +17,8 @@ using namespace ax;
 
 /// Elements of ranges, and of what is computed of them before it is large.
 static constexpr int64_t mostElements = 1 << 18;
+/// Of what a model has as it is, and of parts of that.
+static constexpr int64_t mostStored = 1 << 24;
 /// Of numbers in planes: products of a few do not overflow.
 static constexpr int64_t largest = int64_t(1) << 31;
 
@@ -28,8 +30,8 @@ static bool isSmall(int64_t number) {
   return -largest < number && number < largest;
 }
 
-/// What an element-wise operation makes of one number of each operand.
-static std::optional<double> evaluate(Operation *op, ArrayRef<double> numbers) {
+std::optional<double> ax::evaluateOnNumbers(Operation *op,
+                                            ArrayRef<double> numbers) {
   auto scalarOf = [](Value value) {
     return RankedTensorType::get({}, elementType(value));
   };
@@ -64,8 +66,8 @@ static std::optional<MaskRegion> apply(Operation *op,
     inside.push_back(operand.inside);
     outside.push_back(operand.outside);
   }
-  std::optional<double> first = evaluate(op, inside),
-                        second = evaluate(op, outside);
+  std::optional<double> first = evaluateOnNumbers(op, inside),
+                        second = evaluateOnNumbers(op, outside);
   if (!first || !second)
     return std::nullopt;
   return MaskRegion{diagonal, *first, *second};
@@ -79,8 +81,41 @@ static MaskRegion atMostZero(int64_t slope, int64_t offset) {
   return {llvm::divideCeilSigned(offset, -slope) - 1, 0, 1};
 }
 
-/// A range along rows or columns, or one number.
-MaskRegions::Content MaskRegions::ofElements(Value value) {
+/// Of elements [.., rows, columns] that are one number up to a diagonal, and
+/// another behind it.
+static std::optional<MaskRegion> regionOf(const HostTensor &tensor) {
+  int64_t rank = tensor.getRank();
+  if (rank < 2)
+    return std::nullopt;
+  int64_t rows = tensor.getShape()[rank - 2],
+          columns = tensor.getShape()[rank - 1];
+  if (rows < 2 || columns < 2)
+    return std::nullopt;
+  MaskRegion region;
+  region.inside = tensor.getDouble((rows - 1) * columns);
+  region.outside = tensor.getDouble(columns - 1);
+  if (region.inside == region.outside)
+    return std::nullopt;
+  int64_t diagonal = -1;
+  while (diagonal + 1 < columns &&
+         tensor.getDouble(diagonal + 1) == region.inside)
+    ++diagonal;
+  while (-diagonal < rows && diagonal < 0 &&
+         tensor.getDouble(-diagonal * columns) != region.inside)
+    --diagonal;
+  region.diagonal = diagonal;
+  for (int64_t i = 0, count = tensor.numElements(); i < count; ++i) {
+    int64_t row = i / columns % rows, column = i % columns;
+    if (tensor.getDouble(i) !=
+        (column - row <= diagonal ? region.inside : region.outside))
+      return std::nullopt;
+  }
+  return region;
+}
+
+/// A range along rows or columns, one number, or a region.
+MaskRegions::Content MaskRegions::ofElements(Value value,
+                                             int64_t mostElements) {
   std::optional<HostTensor> tensor = knownValue(value, mostElements);
   if (!tensor || tensor->numElements() == 0)
     return {};
@@ -92,6 +127,8 @@ MaskRegions::Content MaskRegions::ofElements(Value value) {
     return isSmall(tensor->getInt(0)) ? Content(Plane{0, 0, tensor->getInt(0)})
                                       : Content();
   }
+  if (std::optional<MaskRegion> region = regionOf(*tensor))
+    return *region;
   ArrayRef<int64_t> shape = shapeOf(value);
   int64_t size = tensor->numElements();
   bool alongRows = shape.size() > 1 && shape[shape.size() - 2] == size;
@@ -140,10 +177,10 @@ static ArrayRef<int64_t> withoutLeadingOnes(ArrayRef<int64_t> shape) {
 MaskRegions::Content MaskRegions::compute(Value value) {
   Operation *op = value.getDefiningOp();
   if (tensorType(value).getNumElements() <= mostElements)
-    return ofElements(value);
+    return ofElements(value, mostElements);
   bool byElement = isElementwise(op);
   if (!byElement && !isa<BroadcastOp, ReshapeOp>(op))
-    return {};
+    return ofElements(value, mostStored);
 
   SmallVector<Plane> planes;
   SmallVector<MaskRegion> regions;

@@ -20,10 +20,15 @@ struct MaskRegion {
   double inside = 0, outside = 0;
 };
 
+/// What an element-wise operation makes of one number of each operand.
+std::optional<double> evaluateOnNumbers(mlir::Operation *op,
+                                        llvm::ArrayRef<double> numbers);
+
 /// Finds regions without looking at elements, of which a mask of S tokens has
 /// S^2: a comparison of ranges says where its diagonal is, and what is made of
 /// it element by element has the same one. So `(range(S)[None, :] <=
-/// range(S)[:, None]) ? 0 : -inf` is {0, 0, -inf}.
+/// range(S)[:, None]) ? 0 : -inf` is {0, 0, -inf}. A mask that a model stores
+/// is looked at.
 class MaskRegions {
 public:
   /// Nothing where the leading dimensions matter, or it is none of these.
@@ -38,7 +43,7 @@ private:
 
   Content contentOf(mlir::Value value);
   Content compute(mlir::Value value);
-  static Content ofElements(mlir::Value value);
+  static Content ofElements(mlir::Value value, int64_t mostElements);
   static Content combine(const Plane &lhs, const Plane &rhs, int64_t sign);
   /// Where a difference of planes is below 0, say.
   static Content halvesOf(CompareKind kind, const Content &difference);

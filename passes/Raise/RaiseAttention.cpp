@@ -263,6 +263,7 @@ void raiseProduct(DotOp op, KnownMasks &known, RewriterBase &rewriter) {
           match->softcap ? rewriter.getF64FloatAttr(*match->softcap)
                          : FloatAttr(),
           match->emptyRowsZero ? rewriter.getUnitAttr() : UnitAttr(),
+          /*empty_rows_mean=*/UnitAttr(),
           /*product_type=*/TypeAttr()),
       type);
 

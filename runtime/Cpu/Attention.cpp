@@ -15,13 +15,13 @@ constexpr int64_t blockRows = 24;
 constexpr int64_t leastReuse = 8;
 
 template <typename T>
-class Attention : public CpuOp, AttentionRows<T> {
+class Attention : public AttentionRows<T> {
   using Rows = AttentionRows<T>;
-  using Rows::at, Rows::limit, Rows::multiplyPanel;
+  using Rows::at, Rows::byCount, Rows::multiplyPanel;
   using Rows::depth, Rows::valueDepth, Rows::scoreStride, Rows::sumStride;
   using Rows::desc, Rows::heads, Rows::kvHeads, Rows::queries, Rows::keys;
   using Rows::keyPanel, Rows::mask, Rows::threads;
-  using typename Rows::KeyRange, typename Rows::S;
+  using typename Rows::KeyRange, typename Rows::RowKeys, typename Rows::S;
 
 public:
   explicit Attention(const AttentionDesc &given) : Rows(given) {
@@ -35,7 +35,8 @@ public:
     threadElements = (packKeys ? depth * Rows::roundUp(keys, keyPanel) : 0) +
                      (packValues ? keys * sumStride : 0) +
                      blockRows * (depth + scoreStride + sumStride);
-    workspaceBytes = threads * threadElements * static_cast<int64_t>(sizeof(S));
+    this->workspaceBytes =
+        threads * threadElements * static_cast<int64_t>(sizeof(S));
   }
 
   llvm::Error execute(void *const *arguments, void *workspace) override {
@@ -116,7 +117,9 @@ private:
       *sums = scores + blockRows * scoreStride;
     const T *source = at(q, desc.q, batch, head);
     Rows::packRows(source, desc.q, first, rows, depth, query);
-    int64_t seen = limit(first + rows - 1, range);
+    RowKeys read[blockRows];
+    this->findRowKeys(batch, head, first, rows, range, read);
+    int64_t seen = std::max_element(read, read + rows, byCount)->count;
     if (keyRows)
       multiplyByRows(query, keyRows, scores, rows, seen);
     else
@@ -125,20 +128,20 @@ private:
     float *rowSums =
         logSums ? logSums + (batch * heads + head) * queries + first : nullptr;
     for (int64_t r = 0; r < rows; ++r)
-      factors[r] =
-          this->softmaxRow(scores + r * scoreStride, range, seen, batch, head,
-                           first + r, rowSums ? rowSums + r : nullptr);
+      factors[r] = this->softmaxRow(scores + r * scoreStride, range.begin,
+                                    read[r], seen, batch, head, first + r,
+                                    rowSums ? rowSums + r : nullptr);
     // What causality hides from a row does not count, NaN neither; but 0 NaN is
     // NaN where rows are done together.
-    int64_t shared = limit(first, range);
+    int64_t shared = std::min_element(read, read + rows, byCount)->count;
     if (areFinite(values + shared * vStride, vStride, seen - shared))
       multiplyPanel(scores, scoreStride, values, vStride, sums, sumStride, rows,
                     seen, sumStride);
     else
       for (int64_t r = 0; r < rows; ++r)
         multiplyPanel(scores + r * scoreStride, scoreStride, values, vStride,
-                      sums + r * sumStride, sumStride, 1,
-                      limit(first + r, range), sumStride);
+                      sums + r * sumStride, sumStride, 1, read[r].count,
+                      sumStride);
     T *to = at(out, desc.out, batch, head);
     for (int64_t r = 0; r < rows; ++r)
       finishRow(sums + r * sumStride, factors[r],

@@ -30,13 +30,13 @@ constexpr int64_t mostRows = 4 * rowUnit;
 constexpr int64_t blockElements = 1 << 16;
 
 template <typename T>
-class AttentionGradient : public CpuOp, AttentionRows<T> {
+class AttentionGradient : public AttentionRows<T> {
   using Rows = AttentionRows<T>;
-  using Rows::at, Rows::limit, Rows::multiplyPanel, Rows::packRows;
+  using Rows::at, Rows::byCount, Rows::multiplyPanel, Rows::packRows;
   using Rows::depth, Rows::valueDepth, Rows::scoreStride, Rows::sumStride;
   using Rows::desc, Rows::heads, Rows::kvHeads, Rows::queries, Rows::keys;
   using Rows::keyPanel, Rows::mask, Rows::threads;
-  using typename Rows::S;
+  using typename Rows::RowKeys, typename Rows::S;
 
 public:
   explicit AttentionGradient(const AttentionGradientDesc &given)
@@ -52,7 +52,8 @@ public:
                      keys * (2 * depthStride + sumStride) +
                      blockRows * (2 * depthStride + sumStride +
                                   (desc.softcap > 0 ? 3 : 2) * scoreStride);
-    workspaceBytes = threads * threadElements * static_cast<int64_t>(sizeof(S));
+    this->workspaceBytes =
+        threads * threadElements * static_cast<int64_t>(sizeof(S));
   }
 
   llvm::Error execute(void *const *arguments, void *workspace) override {
@@ -133,7 +134,9 @@ private:
   void runBlock(int64_t batch, int64_t head, int64_t first,
                 Scratch &scratch) const {
     int64_t rows = std::min(blockRows, queries - first);
-    int64_t seen = limit(first + rows - 1);
+    RowKeys read[mostRows];
+    this->findRowKeys(batch, head, first, rows, this->allKeys(), read);
+    int64_t seen = std::max_element(read, read + rows, byCount)->count;
     packRows(at(q, desc.q, batch, head), desc.q, first, rows, depthStride,
              scratch.query);
     packRows(at(gradient, gradientDesc, batch, head), gradientDesc, first, rows,
@@ -144,7 +147,7 @@ private:
                            valueDepth, scratch.ds, rows, seen);
     bool isLost[mostRows];
     for (int64_t r = 0; r < rows; ++r)
-      isLost[r] = !runRow(batch, head, first + r, r, seen, scratch);
+      isLost[r] = !runRow(batch, head, first + r, r, read[r], seen, scratch);
     multiplyPanel(scratch.ds, scoreStride, scratch.keyRows, depthStride,
                   scratch.queryGradient, depthStride, rows, seen, depthStride);
     // The block may see no key at all.
@@ -165,9 +168,9 @@ private:
   /// Scores become p, and dp becomes ds, by which keys and queries are
   /// multiplied: with the scale in it. False where all of them are NaN.
   bool runRow(int64_t batch, int64_t head, int64_t query, int64_t r,
-              int64_t seen, Scratch &scratch) const {
+              RowKeys read, int64_t seen, Scratch &scratch) const {
     S *p = scratch.p + r * scoreStride, *ds = scratch.ds + r * scoreStride;
-    int64_t count = limit(query);
+    int64_t count = read.count;
     S *slopes = nullptr;
     if (desc.softcap > 0) {
       slopes = scratch.slopes + r * scoreStride;
@@ -176,7 +179,7 @@ private:
         slopes[t] = 1 - capped * capped;
       }
     }
-    S factor = this->softmaxRow(p, this->allKeys(), seen, batch, head, query);
+    S factor = this->softmaxRow(p, 0, read, seen, batch, head, query);
     if (std::isnan(factor)) {
       std::fill_n(p, seen, factor);
       std::fill_n(ds, seen, factor);

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What attention and its gradient do alike: a block of query rows at a time, so
-// that scores of all their keys stay in the cache. Keys that causality hides
-// from the whole block are never touched; nor does attention read those before
-// the first key, and behind the last one, that a mask lets anybody see.
+// that scores of all their keys stay in the cache.
 //
 // Keys lie in panels of 32, [depth][32], and values in one [keys][value depth]:
 // what a tile of scores, or of sums, reads lies together. Straight from a
@@ -15,7 +13,7 @@
 #ifndef AX_RUNTIME_CPU_ATTENTIONROWS_H
 #define AX_RUNTIME_CPU_ATTENTIONROWS_H
 
-#include "PlainMath.h"
+#include "AttentionKeys.h"
 #include "Threads.h"
 
 #include <algorithm>
@@ -24,11 +22,14 @@
 namespace ax::rt {
 
 template <typename T>
-class AttentionRows {
-public:
-  using S = SumType<T>;
+class AttentionRows : public AttentionKeys<T> {
+  using Keys = AttentionKeys<T>;
 
-  static constexpr int64_t keyPanel = 32;
+protected:
+  using Keys::desc, Keys::mask, Keys::keyPanel;
+  using Keys::heads, Keys::kvHeads, Keys::queries, Keys::keys;
+  using typename Keys::RowKeys, typename Keys::S;
+
   /// What rows of scores come in units of: whole vectors.
   static constexpr int64_t scoreUnit = 16;
 
@@ -36,11 +37,8 @@ public:
     return (count + unit - 1) / unit * unit;
   }
 
-protected:
   explicit AttentionRows(AttentionDesc descIn)
-      : desc(std::move(descIn)), heads(desc.q.sizes[1]),
-        kvHeads(desc.k.sizes[1]), queries(desc.q.sizes[2]),
-        keys(desc.k.sizes[2]), depth(desc.q.sizes[3]),
+      : Keys(std::move(descIn)), depth(desc.q.sizes[3]),
         valueDepth(desc.v.sizes[3]),
         scoreStride(roundUp(keys, keyPanel) + scoreUnit),
         sumStride(roundUp(valueDepth, vectorKernels().panelUnit)),
@@ -58,74 +56,9 @@ protected:
                   });
   }
 
-  /// Notes what there is, if there is one.
-  void readMask(const void *given) {
-    bool isNumber = given && desc.mask.dtype == DType::I64;
-    mask = isNumber ? nullptr : given;
-    lastOfFirst = keys;
-    if (isNumber)
-      lastOfFirst =
-          std::clamp(*static_cast<const int64_t *>(given), -queries, keys);
-  }
-
   template <typename E>
   static E *at(E *base, const TensorDesc &view, int64_t batch, int64_t head) {
     return base + batch * view.strides[0] + head * view.strides[1];
-  }
-
-  /// Keys begin .. end - 1.
-  struct KeyRange {
-    int64_t begin, end;
-    int64_t size() const { return end - begin; }
-  };
-  KeyRange allKeys() const { return {0, keys}; }
-
-  /// Outside of these the mask hides all keys from all queries of the heads
-  /// that share one, as from a cache that is not full what is behind: their
-  /// exponentials are 0. It begins with a panel, so that vectors of scores are
-  /// the same, and so are sums. A query that sees nothing may be an average of
-  /// all: then all are in it.
-  KeyRange seenKeys(int64_t batch, int64_t kvHead) const {
-    if (!mask)
-      return {0, std::max(limit(queries - 1), std::min<int64_t>(keys, 1))};
-    if (desc.mask.dtype == DType::Bool)
-      return seenKeys(batch, kvHead, static_cast<const bool *>(mask),
-                      [](bool attends) { return attends; });
-    // As exporters hide them: the lowest number of f32, beside which a score is
-    // nothing, or of bf16; or infinity.
-    auto isSeen = [](auto added) {
-      constexpr S hidden = static_cast<S>(-1e38);
-      return !(widen<S>(added) <= hidden);
-    };
-    if (desc.mask.dtype == DType::F32)
-      return seenKeys(batch, kvHead, static_cast<const float *>(mask), isSeen);
-    return seenKeys(batch, kvHead, static_cast<const T *>(mask), isSeen);
-  }
-  template <typename E, typename Fn>
-  KeyRange seenKeys(int64_t batch, int64_t kvHead, const E *values,
-                    Fn isSeen) const {
-    const auto &strides = desc.mask.strides;
-    int64_t perKv = heads / kvHeads, step = strides[3];
-    int64_t numHeads = strides[1] ? perKv : 1,
-            numQueries = strides[2] ? queries : 1;
-    KeyRange range{keys, 0};
-    for (int64_t head = 0; head < numHeads; ++head)
-      for (int64_t query = 0; query < numQueries; ++query) {
-        const E *row = values + batch * strides[0] +
-                       (kvHead * perKv + head) * strides[1] +
-                       query * strides[2];
-        int64_t first = 0, last = keys;
-        // Of a mask that is the same for all queries, the first sees least.
-        int64_t most = limit(query);
-        while (first < most && !isSeen(row[first * step]))
-          ++first;
-        if (first == most)
-          return allKeys();
-        while (last > range.end && !isSeen(row[(last - 1) * step]))
-          --last;
-        range = {std::min(first, range.begin), last};
-      }
-    return {range.begin / keyPanel * keyPanel, range.end};
   }
 
   /// The last panel is filled up with zeros.
@@ -175,18 +108,6 @@ protected:
     }
   }
 
-  /// Number of keys that query `row` may see.
-  int64_t limit(int64_t row) const {
-    int64_t last = std::min(keys - 1, row + lastOfFirst);
-    if (desc.causal)
-      last = std::min(last, row + keys - queries);
-    return std::max<int64_t>(last + 1, 0);
-  }
-  /// Of a range.
-  int64_t limit(int64_t row, KeyRange range) const {
-    return std::clamp<int64_t>(limit(row) - range.begin, 0, range.size());
-  }
-
   static void multiplyPanel(const S *a, int64_t aStride, const S *b,
                             int64_t bStride, S *c, int64_t cStride,
                             int64_t rows, int64_t k, int64_t columns) {
@@ -209,21 +130,28 @@ protected:
                     scoreStride, rows, width, keyPanel);
   }
 
-  /// Scores of a range, of which a block sees the first, become exp(score -
+  /// Scores of a range, of which a block reads the first, become exp(score -
   /// max); returns what the weighted sum of values is to be multiplied by.
-  /// `logSum`: AttentionDesc::givesLogSums.
-  S softmaxRow(S *row, KeyRange range, int64_t seen, int64_t batch,
-               int64_t head, int64_t query, float *logSum = nullptr) const {
+  /// `firstKey`: of the range. `logSum`: AttentionDesc::givesLogSums.
+  S softmaxRow(S *row, int64_t firstKey, RowKeys read, int64_t seen,
+               int64_t batch, int64_t head, int64_t query,
+               float *logSum = nullptr) const {
     constexpr S none = -std::numeric_limits<S>::infinity();
     if (logSum)
       *logSum = static_cast<float>(none);
     // A sum over nothing, as products have it.
     if (keys == 0)
       return S(0);
-    int64_t count = limit(query, range);
+    int64_t count = read.count;
+    if (read.isMean) {
+      std::fill_n(row, count, S(1));
+      if (logSum)
+        *logSum = static_cast<float>(std::log(static_cast<S>(count)));
+      return 1 / static_cast<S>(count);
+    }
     S scale = static_cast<S>(desc.scale);
     if (desc.softcap > 0 || mask || scale < 0) {
-      prepareScores(row, range.begin, count, batch, head, query);
+      prepareScores(row, firstKey, count, batch, head, query);
       scale = 1;
     }
     // Whole vectors: what is behind is none, and its exponential 0.
@@ -265,6 +193,9 @@ protected:
         query * desc.mask.strides[2] + first * desc.mask.strides[3];
     if (desc.mask.dtype == DType::Bool)
       hide(row, count, scale, static_cast<const bool *>(mask) + offset);
+    else if (desc.mask.dtype == DType::I64)
+      hideLater(row, count, scale, first - query,
+                static_cast<const int64_t *>(mask) + offset);
     else if (desc.mask.dtype == DType::F32)
       add(row, count, scale, static_cast<const float *>(mask) + offset);
     else
@@ -278,6 +209,15 @@ protected:
     for (int64_t t = 0; t < count; ++t)
       row[t] = attend[t * step] ? row[t] * scale
                                 : -std::numeric_limits<S>::infinity();
+  }
+  /// `difference`: of the first key's place and the query's.
+  void hideLater(S *row, int64_t count, S scale, int64_t difference,
+                 const int64_t *places) const {
+    int64_t step = desc.mask.strides[3];
+    for (int64_t t = 0; t < count; ++t)
+      row[t] = difference + t <= places[t * step]
+                   ? row[t] * scale
+                   : -std::numeric_limits<S>::infinity();
   }
   template <typename E>
   void add(S *row, int64_t count, S scale, const E *added) const {
@@ -306,15 +246,10 @@ protected:
     return sum;
   }
 
-  AttentionDesc desc;
-  int64_t heads, kvHeads, queries, keys, depth, valueDepth;
+  int64_t depth, valueDepth;
   /// Distances of rows: of scores, and of packed values and their sums.
   int64_t scoreStride, sumStride;
   int64_t threads;
-  const void *mask = nullptr;
-  /// The last key that the first query sees; others see one more than the one
-  /// before. No less than all where no mask says so.
-  int64_t lastOfFirst = 0;
 };
 
 } // namespace ax::rt

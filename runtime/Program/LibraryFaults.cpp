@@ -225,10 +225,9 @@ Fault faultOf(const AttentionDesc &d) {
     return "";
   if (Fault fault = findFault(d.mask); !fault.empty())
     return fault;
-  bool isNumber = d.mask.dtype == DType::I64;
-  for (size_t dim = 0; isNumber && dim < d.mask.sizes.size(); ++dim)
-    isNumber = d.mask.sizes[dim] == 1 || d.mask.strides[dim] == 0;
-  if (!isNumber && d.mask.dtype != DType::Bool && d.mask.dtype != DType::F32 &&
+  bool isPlace = d.mask.dtype == DType::I64 && d.mask.sizes.size() == 4 &&
+                 (d.mask.sizes[2] == 1 || d.mask.strides[2] == 0);
+  if (!isPlace && d.mask.dtype != DType::Bool && d.mask.dtype != DType::F32 &&
       d.mask.dtype != d.q.dtype)
     return badTypes;
   return d.mask.sizes == Sizes{q[0], q[1], q[2], k[2]} ? "" : badSizes;

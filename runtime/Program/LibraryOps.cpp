@@ -76,7 +76,8 @@ bool AttentionDesc::operator==(const AttentionDesc &o) const {
   return q == o.q && k == o.k && v == o.v && out == o.out &&
          hasMask == o.hasMask && (!hasMask || mask == o.mask) &&
          scale == o.scale && causal == o.causal && softcap == o.softcap &&
-         emptyRowsZero == o.emptyRowsZero && givesLogSums == o.givesLogSums;
+         emptyRowsZero == o.emptyRowsZero && emptyRowsMean == o.emptyRowsMean &&
+         givesLogSums == o.givesLogSums;
 }
 
 bool TopKDesc::operator==(const TopKDesc &o) const {

@@ -15,7 +15,8 @@ struct AttentionValues {
   explicit AttentionValues(Op op)
       : q(op.getQ()), k(op.getK()), v(op.getV()), mask(op.getMask()),
         scale(op.getScale().convertToDouble()), causal(op.getCausal()),
-        emptyRowsZero(op.getEmptyRowsZero()) {
+        emptyRowsZero(op.getEmptyRowsZero()),
+        emptyRowsMean(op.getEmptyRowsMean()) {
     if (auto cap = op.getSoftcap())
       softcap = cap->convertToDouble();
   }
@@ -25,11 +26,12 @@ struct AttentionValues {
   mlir::Value mask;
   double scale;
   std::optional<double> softcap;
-  bool causal, emptyRowsZero;
+  bool causal, emptyRowsZero, emptyRowsMean;
 };
 
 /// Whether attention of `q` to `k` can have the mask: of a size that broadcasts
-/// to [batch, heads, S, T], and i1, f32 or the type of `q`. If not, says so.
+/// to [batch, heads, S, T], and i1, f32 or the type of `q`, or i64 and the same
+/// for all queries. If not, says so.
 mlir::LogicalResult checkAttentionMask(std::optional<mlir::Location> location,
                                        mlir::Value q, mlir::Value k,
                                        mlir::Value mask);

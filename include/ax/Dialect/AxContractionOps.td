@@ -154,12 +154,14 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
     q: [batch, heads, S, d]; k: [batch, kv heads, T, d]; v: [batch, kv heads, T,
     dv]; result: [batch, heads, S, dv]. heads is a multiple of kv heads: query
     head h uses kv head h / (heads / kv heads). mask broadcasts to [batch, heads,
-    S, T] and has four dimensions: i1 (true = attend), float (added), or one i64 m:
-    query i attends to keys <= i + m, as if it was causal. `causal`:
+    S, T] and has four dimensions: i1 (true = attend), float (added), or i64 m, the
+    same for all queries: query i attends to key t if t <= i + m, as if it was
+    causal. `causal`:
     query i attends to keys <= i + T - S; others do not count, NaN neither, while
     what a mask hides is 0 times its value, or is not read. `softcap` c: scores become
     c tanh(scores / c) before the mask. A row with nothing to attend to gives 0
-    with `empty_rows_zero`, NaN otherwise. `product_type`: what factors of products
+    with `empty_rows_zero`; the mean of all values with `empty_rows_mean`, as it
+    attends to all keys alike, also those that are hidden; NaN otherwise. `product_type`: what factors of products
     are rounded to where this is made of products (the numbers of `--precision`); a
     library that does it all in f32 need not.
     Created by Raise and by Import (opset 23 Attention).
@@ -167,7 +169,7 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
   let arguments = (ins Ax_FloatTensor:$q, Ax_FloatTensor:$k, Ax_FloatTensor:$v,
     Optional<Ax_Tensor>:$mask, F64Attr:$scale, UnitAttr:$causal,
     OptionalAttr<F64Attr>:$softcap, UnitAttr:$empty_rows_zero,
-    OptionalAttr<TypeAttr>:$product_type);
+    UnitAttr:$empty_rows_mean, OptionalAttr<TypeAttr>:$product_type);
   let results = (outs Ax_FloatTensor:$result);
   let assemblyFormat = [{
     $q `,` $k `,` $v (`mask` $mask^ `:` type($mask))? `scale` $scale attr-dict
@@ -184,7 +186,8 @@ def Ax_AttentionGradientOp : Ax_InferredOp<"attention_gradient", [
     dv = p^T gradient; ds = p (gradient v^T - sum(gradient result)), times
     1 - tanh(...)^2 under a `softcap`; dq = scale ds k; dk = scale ds^T q. What
     is hidden has p = 0, by which it is multiplied; a row with nothing to attend
-    to has p = 0 with `empty_rows_zero`, NaN otherwise. `product_type` is the
+    to has p = 0 with `empty_rows_zero`, 1 / T with `empty_rows_mean`, NaN
+    otherwise. `product_type` is the
     attention's. A mask that is trained needs all of ds, and the other operations of which this
     one is made. Created by Train; code generation composes it where the library
     lacks it.
@@ -192,7 +195,8 @@ def Ax_AttentionGradientOp : Ax_InferredOp<"attention_gradient", [
   let arguments = (ins Ax_FloatTensor:$q, Ax_FloatTensor:$k, Ax_FloatTensor:$v,
     Ax_FloatTensor:$result, Ax_FloatTensor:$gradient, Optional<Ax_Tensor>:$mask,
     F64Attr:$scale, UnitAttr:$causal, OptionalAttr<F64Attr>:$softcap,
-    UnitAttr:$empty_rows_zero, OptionalAttr<TypeAttr>:$product_type);
+    UnitAttr:$empty_rows_zero, UnitAttr:$empty_rows_mean,
+    OptionalAttr<TypeAttr>:$product_type);
   let results = (outs Ax_FloatTensor:$dq, Ax_FloatTensor:$dk,
     Ax_FloatTensor:$dv);
   let assemblyFormat = [{

@@ -69,9 +69,11 @@ def RaiseAttention : Pass<"ax-raise-attention"> {
     Scales (before or after the scores, one or split over q and k), additive and
     selecting masks, soft caps, rows without anything to attend to, heads merged
     into the batch, and key/value heads repeated for groups of query heads are
-    taken in. A mask that is known and exactly causal becomes `causal`; one that
-    holds more stays a mask: finite mask values mean something in rows that are
-    masked as a whole.
+    taken in. A mask that is known and exactly causal becomes `causal`. So does
+    one that beside later keys hides some from all queries, by an input, and
+    leaves a mask of these; where the number that hides is finite, rows that see
+    nothing are a mean (`empty_rows_mean`). One that holds more stays a mask:
+    finite mask values mean something in rows that are masked as a whole.
   }];
   let dependentDialects = ["ax::AxDialect"];
 }

@@ -138,7 +138,8 @@ struct AttentionDesc {
   /// T, dv]; out: [batch, heads, S, dv]. All of one floating type.
   TensorDesc q, k, v, out;
   /// [batch, heads, S, T] with strides of 0 where it broadcasts: Bool (true =
-  /// attend), q's type or F32 (added), or one I64 m: keys <= i + m are seen.
+  /// attend), q's type or F32 (added), or I64 m, the same for all queries:
+  /// query i sees key t if t <= i + m.
   bool hasMask = false;
   TensorDesc mask;
   double scale = 1;
@@ -148,6 +149,8 @@ struct AttentionDesc {
   double softcap = 0;
   /// A row with nothing to attend to gives 0 instead of NaN.
   bool emptyRowsZero = false;
+  /// It attends to all keys alike, also to what causality hides: a mean.
+  bool emptyRowsMean = false;
   /// Gives, too, for each query the logarithm of the sum of exp(score) over the
   /// keys it attends to, -inf where there are none: [batch, heads, S], f32,
   /// dense. Its gradient is given them then.

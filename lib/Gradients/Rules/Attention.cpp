@@ -25,7 +25,8 @@ static LogicalResult attention(AttentionOp op, GradientBuilder &g) {
   auto made = AttentionGradientOp::create(
       g.b, op.getQ(), op.getK(), op.getV(), op.getResult(), g.ofResult(),
       op.getMask(), op.getScaleAttr(), op.getCausalAttr(), op.getSoftcapAttr(),
-      op.getEmptyRowsZeroAttr(), /*product_type=*/TypeAttr());
+      op.getEmptyRowsZeroAttr(), op.getEmptyRowsMeanAttr(),
+      /*product_type=*/TypeAttr());
   g.give(op.getQMutable(), [&] { return made.getDq(); });
   g.give(op.getKMutable(), [&] { return made.getDk(); });
   g.give(op.getVMutable(), [&] { return made.getDv(); });

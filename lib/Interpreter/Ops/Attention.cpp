@@ -59,7 +59,7 @@ public:
         score += mask[row * keys + t];
       if (values.causal && t > row % queries + keys - queries)
         score = -INFINITY;
-      if (lastOfFirst && t > row % queries + *lastOfFirst)
+      if (!places.empty() && t > row % queries + places[row * keys + t])
         score = -INFINITY;
       to.p[t] = score;
     }
@@ -69,6 +69,10 @@ public:
     if (largest == -INFINITY && values.emptyRowsZero) {
       std::fill(to.p.begin(), to.p.end(), 0);
       return to;
+    }
+    if (largest == -INFINITY && values.emptyRowsMean) {
+      std::fill(to.p.begin(), to.p.end(), 0);
+      largest = 0;
     }
     for (double &score : to.p)
       sum += score = std::exp(score - largest);
@@ -85,7 +89,7 @@ private:
   /// Reads the mask as numbers to be added, for every score.
   void readMask(const HostTensor &tensor) {
     if (tensor.getType() == DType::I64) {
-      lastOfFirst = tensor.getInt(0);
+      places = broadcastTo(tensor, {batches, heads, queries, keys}).toInts();
       return;
     }
     HostTensor full = broadcastTo(tensor, {batches, heads, queries, keys});
@@ -97,9 +101,9 @@ private:
 
   const int64_t heads, kvHeads, batches;
   std::vector<double> mask;
-  /// The last key that the first query sees, and each other one more than the
-  /// one before it.
-  std::optional<int64_t> lastOfFirst;
+  /// Whether a query sees a key by their places, for every score: each query as
+  /// much further as the one before it.
+  std::vector<int64_t> places;
 };
 
 } // namespace

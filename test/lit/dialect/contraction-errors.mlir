@@ -312,6 +312,13 @@
 // -----
 
 %q = ax.iota dim 0 : tensor<1x4x8x8xf32>
+// expected-error @+2 {{rows with nothing to attend to give 0 or a mean, not both}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.attention %q, %q, %q scale 1.0 {empty_rows_mean, empty_rows_zero} : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>
+
+// -----
+
+%q = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %k = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %v = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %m = ax.iota dim 0 : tensor<1x4x8x9xf32>
@@ -324,8 +331,18 @@
 %q = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %k = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %v = ax.iota dim 0 : tensor<1x4x8x8xf32>
+%m = ax.iota dim 0 : tensor<1x4x8x8xi64>
+// expected-error @+2 {{mask 'tensor<1x4x8x8xi64>' is neither i1 nor f32 nor 'f32', nor i64 and the same for all queries}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.attention %q, %k, %v mask %m : tensor<1x4x8x8xi64> scale 1.0 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>
+
+// -----
+
+%q = ax.iota dim 0 : tensor<1x4x8x8xf32>
+%k = ax.iota dim 0 : tensor<1x4x8x8xf32>
+%v = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %m = ax.iota dim 0 : tensor<1x4x8x8xf64>
-// expected-error @+2 {{mask 'tensor<1x4x8x8xf64>' is neither i1 nor f32 nor 'f32'}}
+// expected-error @+2 {{mask 'tensor<1x4x8x8xf64>' is neither i1 nor f32 nor 'f32', nor i64 and the same for all queries}}
 // expected-error @+1 {{failed to infer returned types}}
 %0 = ax.attention %q, %k, %v mask %m : tensor<1x4x8x8xf64> scale 1.0 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>
 

@@ -150,3 +150,30 @@ TEST(Contraction, AttentionBackwardsIsTheSlope) {
       slope.check();
     }
 }
+
+// A number beside which no score is anything says the same: a query that sees
+// no key attends to all alike, also to those that are later.
+TEST(Contraction, AttentionToAllAlike) {
+  HostTensor seen = boolean({2, 1, 1, 4}, {0, 0, 1, 0, //
+                                           1, 0, 1, 1});
+  std::vector<double> added;
+  for (int64_t batch : {0, 1})
+    for (int64_t query = 0; query < 3; ++query)
+      for (int64_t key = 0; key < 4; ++key) {
+        bool isSeen = seen.getDouble(batch * 4 + key) != 0 && key <= query + 1;
+        added.push_back(isSeen ? 0 : -1e300);
+      }
+  for (std::string flags : {"", "softcap = 1.5 : f64"}) {
+    std::string more = flags.empty() ? "" : ", " + flags;
+    Slope mean{"{causal, empty_rows_mean" + more + "}", {seen}};
+    Slope number{"{" + flags + "}",
+                 {HostTensor::fromValues<double>({2, 1, 3, 4}, added)}};
+    auto expectSame = [](const HostTensor &got, const HostTensor &want) {
+      for (int64_t i = 0; i < want.numElements(); ++i)
+        EXPECT_NEAR(got.getDouble(i), want.getDouble(i), 1e-12);
+    };
+    expectSame(mean.attend(), number.attend());
+    for (int operand : {0, 1, 2})
+      expectSame(mean.gradient(operand), number.gradient(operand));
+  }
+}

@@ -76,8 +76,12 @@ inline AttentionWeights weigh(const AttentionDesc &desc, const ViewData &q,
     to.slopes.push_back(slope);
   }
   double max = *std::max_element(to.p.begin(), to.p.end()), sum = 0;
-  if (max == -INFINITY)
+  if (max == -INFINITY && !desc.emptyRowsMean)
     return {};
+  if (max == -INFINITY) {
+    std::fill(to.p.begin(), to.p.end(), 0);
+    max = 0;
+  }
   for (double &score : to.p)
     sum += score = std::exp(score - max);
   for (double &p : to.p)

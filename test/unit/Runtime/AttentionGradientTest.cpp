@@ -124,6 +124,9 @@ TEST(AttentionGradientTest, Masks) {
         desc.causal = true;
         desc.emptyRowsZero = true;
         check(makeGradient(desc));
+        desc.emptyRowsZero = false;
+        desc.emptyRowsMean = true;
+        check(makeGradient(desc));
       }
 }
 
@@ -134,6 +137,9 @@ TEST(AttentionGradientTest, ManyQueries) {
     desc.causal = causal;
     check(makeGradient(desc));
     desc.emptyRowsZero = true;
+    check(makeGradient(desc));
+    desc.emptyRowsZero = false;
+    desc.emptyRowsMean = true;
     check(makeGradient(desc));
   }
 }

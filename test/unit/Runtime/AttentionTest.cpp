@@ -10,9 +10,14 @@ using namespace ax::rt;
 
 namespace {
 
-void check(AttentionDesc desc, int32_t threads = 1) {
+void check(AttentionDesc desc, int32_t threads = 1,
+           llvm::function_ref<void(ViewData &)> fillMask = {}) {
   desc.givesLogSums = true;
   std::vector<ViewData> data;
+  if (fillMask) {
+    data = randomArguments(desc);
+    fillMask(data[3]);
+  }
   runLibrary(desc, data, threads);
   if (testing::Test::HasFatalFailure())
     return;
@@ -76,7 +81,50 @@ TEST(AttentionTest, Masks) {
         check(desc);
         desc.causal = true;
         check(desc);
+        desc.emptyRowsMean = true;
+        check(desc);
       }
+}
+
+// Of each key from which query on it is seen, if at all.
+TEST(AttentionTest, PlacesOfKeys) {
+  for (const AttentionSizes &s : attentionSizes)
+    for (int flags : {0, 4, 5, 7, 6})
+      for (bool isMean : {false, true}) {
+        AttentionDesc desc = makeAttention(s, DType::F32);
+        desc.hasMask = true;
+        desc.emptyRowsMean = isMean;
+        desc.mask = TensorDesc::dense(DType::I64,
+                                      {s.batch, s.heads, s.queries, s.keys});
+        for (size_t d = 0; d < 4; ++d)
+          if (flags >> d & 1 || d == 2)
+            desc.mask.strides[d] = 0;
+        check(desc, 1, [&](ViewData &mask) {
+          std::mt19937 random(3);
+          for (int64_t i = 0; i < mask.memory.numElements(); ++i)
+            mask.memory.setInt(i, random() % 3
+                                      ? static_cast<int64_t>(random() % 20) - 10
+                                      : std::numeric_limits<int64_t>::min());
+        });
+      }
+}
+
+// Sequences filled up in front: the first queries see no key.
+TEST(AttentionTest, NoKeyInFront) {
+  for (DType type : {DType::F32, DType::F64, DType::BF16})
+    for (int64_t hidden : {1, 40, 70}) {
+      AttentionDesc desc = makeAttention({1, 2, 1, 70, 70, 8, 8}, type);
+      desc.causal = desc.hasMask = desc.emptyRowsMean = true;
+      desc.mask = TensorDesc::dense(DType::Bool, {1, 2, 70, 70});
+      desc.mask.strides = {0, 0, 0, 1};
+      check(desc, 1, [&](ViewData &mask) {
+        for (int64_t key = 0; key < 70; ++key)
+          mask.memory.setDouble(key, key < hidden ? 0 : 1);
+      });
+    }
+  AttentionDesc fewKeys = makeAttention({1, 2, 1, 70, 40, 8, 8}, DType::F32);
+  fewKeys.causal = fewKeys.emptyRowsMean = true;
+  check(fewKeys);
 }
 
 // As cuDNN is given them, in whose place the CPU may be.

@@ -177,6 +177,29 @@ ax.program @written_slice(%x: tensor<2x6x4xf32>, %y: tensor<2x2x4xf32>) -> tenso
   ax.return %0 : tensor<2x6x4xf32>
 }
 
+// A box of 25 million elements, by the numbers of each dimension; not with two
+// dimensions the other way round.
+// CHECK-LABEL: ax.program @written_large
+// CHECK: %[[C:.*]] = ax.concat %{{.*}}, %arg1, %{{.*}} dim 1 : tensor<1x1x5000xf32>, tensor<1x5000x5000xf32>, tensor<1x2x5000xf32> -> tensor<1x5003x5000xf32>
+// CHECK: %[[O:.*]] = ax.scatter_nd set %arg0
+// CHECK: ax.return %[[C]], %[[O]]
+ax.program @written_large(%x: tensor<1x5003x5000xf32>, %y: tensor<1x5000x5000xf32>) -> (tensor<1x5003x5000xf32>, tensor<1x5003x5000xf32>) {
+  %sample = ax.constant dense<0> : tensor<1x5000x5000x1xi64> -> tensor<1x5000x5000x1xi64>
+  %n = ax.iota dim 0 : tensor<5000xi64>
+  %one = ax.constant dense<1> : tensor<i64> -> tensor<i64>
+  %m = ax.binary add %n, %one : tensor<5000xi64>, tensor<i64> -> tensor<5000xi64>
+  %column = ax.reshape %m : tensor<5000xi64> -> tensor<5000x1xi64>
+  %rows = ax.broadcast %column : tensor<5000x1xi64> -> tensor<1x5000x5000xi64>
+  %i = ax.reshape %rows : tensor<1x5000x5000xi64> -> tensor<1x5000x5000x1xi64>
+  %columns = ax.broadcast %n : tensor<5000xi64> -> tensor<1x5000x5000xi64>
+  %j = ax.reshape %columns : tensor<1x5000x5000xi64> -> tensor<1x5000x5000x1xi64>
+  %k = ax.concat %sample, %i, %j dim 3 : tensor<1x5000x5000x1xi64>, tensor<1x5000x5000x1xi64>, tensor<1x5000x5000x1xi64> -> tensor<1x5000x5000x3xi64>
+  %0 = ax.scatter_nd set %x[%k], %y : tensor<1x5003x5000xf32>, tensor<1x5000x5000x3xi64>, tensor<1x5000x5000xf32> -> tensor<1x5003x5000xf32>
+  %l = ax.concat %sample, %j, %i dim 3 : tensor<1x5000x5000x1xi64>, tensor<1x5000x5000x1xi64>, tensor<1x5000x5000x1xi64> -> tensor<1x5000x5000x3xi64>
+  %1 = ax.scatter_nd set %x[%l], %y : tensor<1x5003x5000xf32>, tensor<1x5000x5000x3xi64>, tensor<1x5000x5000xf32> -> tensor<1x5003x5000xf32>
+  ax.return %0, %1 : tensor<1x5003x5000xf32>, tensor<1x5003x5000xf32>
+}
+
 // Of two dimensions, the last one first.
 // CHECK-LABEL: ax.program @written_box
 // CHECK: %[[S:.*]] = ax.slice %arg0 starts [1, 0] steps [1, 1] : tensor<3x4xf32> -> tensor<1x2xf32>

@@ -178,6 +178,10 @@ struct Heads {
     for (int64_t &size : shape)
       if (g.chance(40))
         size = 1;
+    if (g.chance(30)) {
+      shape[2] = 1;
+      return g.operand(DType::I64, shape);
+    }
     return g.operand(g.oneOf({DType::Bool, g.real}), shape);
   }
 
@@ -190,8 +194,9 @@ struct Heads {
 
 static Operation *attention(Gen &g) {
   Heads h(g);
+  int64_t empty = g.pick(0, 2);
   return make<AttentionOp>(g, h.q, h.k, h.v, h.mask(g), llvm::APFloat(0.5),
-                           h.causal, h.softcap, g.chance(50),
+                           h.causal, h.softcap, empty == 1, empty == 2,
                            /*product_type=*/TypeAttr());
 }
 
@@ -199,10 +204,11 @@ static Operation *attentionGradient(Gen &g) {
   Heads h(g);
   Shape shape = {h.batch, h.heads, h.s, h.dv};
   Value result = g.operand(g.real, shape), gradient = g.operand(g.real, shape);
-  return make<AttentionGradientOp>(g, h.q, h.k, h.v, result, gradient,
-                                   h.mask(g), llvm::APFloat(0.5), h.causal,
-                                   h.softcap, g.chance(80),
-                                   /*product_type=*/TypeAttr());
+  int64_t empty = g.pick(0, 4);
+  return make<AttentionGradientOp>(
+      g, h.q, h.k, h.v, result, gradient, h.mask(g), llvm::APFloat(0.5),
+      h.causal, h.softcap, empty > 2, empty == 2 || empty == 1,
+      /*product_type=*/TypeAttr());
 }
 
 void addContractionGenerators(llvm::StringMap<Generator> &to) {
