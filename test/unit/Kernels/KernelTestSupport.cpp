@@ -184,11 +184,15 @@ std::vector<HostTensor> interpretFusion(FusionOp fusion,
 HostTensor randomTensor(RankedTensorType type, std::mt19937 &random) {
   DType dtype = *interpreter::toDType(type.getElementType());
   HostTensor tensor(dtype, Shape(type.getShape()));
-  std::uniform_real_distribution<double> real(-3.0, 3.0);
+  // The library's distribution of reals takes logarithms for each.
+  auto real = [&] {
+    double low = random(), number = low + std::ldexp(random(), 32);
+    return std::ldexp(number, -64) * 6 - 3;
+  };
   std::uniform_int_distribution<int64_t> integer(-20, 20);
   for (int64_t i = 0; i != tensor.numElements(); ++i) {
     if (isFloat(dtype))
-      tensor.setDouble(i, real(random));
+      tensor.setDouble(i, real());
     else if (dtype == DType::Bool)
       tensor.setInt(i, random() % 2);
     else
