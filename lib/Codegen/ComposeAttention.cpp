@@ -115,8 +115,7 @@ static void compute(Op op, Type type) {
 using WrittenMasks =
     std::map<std::tuple<const void *, int64_t, int64_t>, Value>;
 
-/// A mask that is one number becomes one that says of each key whether a query
-/// sees it.
+/// A mask of places becomes one that says of each key whether a query sees it.
 template <typename Op>
 static void writeMask(Op op, WrittenMasks &written) {
   Value number = op.getMask();
@@ -127,8 +126,9 @@ static void writeMask(Op op, WrittenMasks &written) {
   if (!mask) {
     OpBuilder builder(op);
     TensorBuilder t(op.getLoc(), builder);
-    Value last = t.binary(BinaryKind::add, t.indexAlong(2, queries, 4), number);
-    mask = t.compare(CompareKind::le, t.indexAlong(3, keys, 4), last);
+    Value further =
+        t.sub(t.indexAlong(3, keys, 4), t.indexAlong(2, queries, 4));
+    mask = t.compare(CompareKind::le, further, number);
   }
   op.getMaskMutable().assign(mask);
 }

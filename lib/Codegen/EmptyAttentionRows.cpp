@@ -65,14 +65,16 @@ static void addMeans(AttentionGradientOp op, Value gradient) {
   AttentionParts parts(AttentionValues(op), t, elementType(op.getQ()));
   Value q = op.getQ(), k = op.getK(), v = op.getV();
   double perKey = 1.0 / static_cast<double>(keysOf(v));
-  double scale = parts.in.scale * perKey;
+  double scale = parts.in.scale;
   Value g = parts.byGroups(gradient);
   Value centered = t.sub(t.wide(v), meanOf(v, t));
 
-  Value ofKeys = parts.dot(centered, k, 2, 2);
+  // Sums over all of a sequence might be more than f16 has.
+  Value ofKeys = t.mul(parts.dot(centered, k, 2, 2), perKey);
   Value dq = t.mul(parts.dot(g, ofKeys, 4, 2), scale);
   addBehind(op.getDq(), t.reshape(dq, shapeOf(q)), t);
-  Value ofQueries = parts.dot(g, parts.byGroups(q), {2, 3}, {2, 3});
+  Value ofQueries =
+      t.mul(parts.dot(g, parts.byGroups(q), {2, 3}, {2, 3}), perKey);
   addBehind(op.getDk(), t.mul(parts.dot(centered, ofQueries, 3, 2), scale), t);
   Value sum = t.sum(t.wide(gradient), 2);
   SmallVector<int64_t> shape(shapeOf(v));

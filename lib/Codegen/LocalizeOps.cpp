@@ -247,6 +247,9 @@ void Localizer::writePlaces(OpTy op, OpTy local) {
     if (isOfKeys)
       place = select(mask, place, constantInt(-numKeys - numQueries));
     if (isPlaces) {
+      // Any number may say all, or none.
+      mask = binary(BinaryKind::min, mask, constantInt(numKeys));
+      mask = binary(BinaryKind::max, mask, constantInt(-numKeys - numQueries));
       mask = add(mask, first);
       place = causal ? binary(BinaryKind::min, mask, place) : mask;
     }
@@ -257,7 +260,7 @@ void Localizer::writePlaces(OpTy op, OpTy local) {
   Value query = globalIndex(queries, 2, 4);
   Value key = IotaOp::create(builder, i64Type({1, 1, 1, numKeys}), 3);
   if (isPlaces)
-    mask = compare(CompareKind::le, key, add(query, mask));
+    mask = compare(CompareKind::le, binary(BinaryKind::sub, key, query), mask);
   if (causal) {
     Value attended = compare(CompareKind::le, key,
                              add(query, constantInt(numKeys - numQueries)));

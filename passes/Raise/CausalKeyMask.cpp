@@ -277,8 +277,9 @@ std::optional<CausalKeyMask> CausalKeyMasks::compute(Value mask,
     return std::nullopt;
   CausalKeyMask result;
   result.isMeanWhereEmpty = !type.isInteger(1) && std::isfinite(hidden);
-  // Scores are numbers of f32, also where the mask is narrower.
-  if (result.isMeanWhereEmpty && !swallowsScores(hidden, behind.getF32Type()))
+  // Beside -1e9 scores of more than 32 still tell, where a query sees no key.
+  constexpr double swallowsAll = -1e30;
+  if (result.isMeanWhereEmpty && hidden > swallowsAll && !of->inside.isNumber())
     return std::nullopt;
 
   Content inside = of->inside;

@@ -127,8 +127,12 @@ MaskRegions::Content MaskRegions::ofElements(Value value,
     return isSmall(tensor->getInt(0)) ? Content(Plane{0, 0, tensor->getInt(0)})
                                       : Content();
   }
-  if (std::optional<MaskRegion> region = regionOf(*tensor))
-    return *region;
+  if (std::optional<MaskRegion> region = regionOf(*tensor)) {
+    // Of larger integers a number of f64 may stand for several.
+    bool isExact = !isInteger || (std::abs(region->inside) < largest &&
+                                  std::abs(region->outside) < largest);
+    return isExact ? Content(*region) : Content();
+  }
   ArrayRef<int64_t> shape = shapeOf(value);
   int64_t size = tensor->numElements();
   bool alongRows = shape.size() > 1 && shape[shape.size() - 2] == size;

@@ -122,6 +122,9 @@ protected:
           ++first;
         if (first == most)
           return allKeys();
+        // By places others may see a key before.
+        if (desc.mask.dtype == DType::I64)
+          first = 0;
         while (last > range.end &&
                !isSeen(row[(last - 1) * step], lastQuery, last - 1))
           --last;

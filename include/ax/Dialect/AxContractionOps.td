@@ -159,8 +159,8 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
     causal. `causal`:
     query i attends to keys <= i + T - S; others do not count, NaN neither, while
     what a mask hides is 0 times its value, or is not read. `softcap` c: scores become
-    c tanh(scores / c) before the mask. A row with nothing to attend to gives 0
-    with `empty_rows_zero`; the mean of all values with `empty_rows_mean`, as it
+    c tanh(scores / c) before the mask. A row from which mask and `causal` hide all
+    keys gives 0 with `empty_rows_zero`; the mean of all values with `empty_rows_mean`, as it
     attends to all keys alike, also those that are hidden; NaN otherwise. `product_type`: what factors of products
     are rounded to where this is made of products (the numbers of `--precision`); a
     library that does it all in f32 need not.

@@ -59,7 +59,7 @@ public:
         score += mask[row * keys + t];
       if (values.causal && t > row % queries + keys - queries)
         score = -INFINITY;
-      if (!places.empty() && t > row % queries + places[row * keys + t])
+      if (!places.empty() && t - row % queries > places[row * keys + t])
         score = -INFINITY;
       to.p[t] = score;
     }

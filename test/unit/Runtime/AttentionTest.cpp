@@ -109,6 +109,19 @@ TEST(AttentionTest, PlacesOfKeys) {
       }
 }
 
+// The first key that anybody sees is none that the first query sees.
+TEST(AttentionTest, PlacesFurtherBehind) {
+  AttentionDesc desc = makeAttention({1, 2, 1, 70, 100, 8, 8}, DType::F32);
+  desc.hasMask = true;
+  desc.mask = TensorDesc::dense(DType::I64, {1, 2, 70, 100});
+  desc.mask.strides = {0, 0, 0, 1};
+  check(desc, 1, [&](ViewData &mask) {
+    for (int64_t key = 0; key < 100; ++key)
+      mask.memory.setInt(key, key < 80 ? key - 40
+                                       : std::numeric_limits<int64_t>::max());
+  });
+}
+
 // Sequences filled up in front: the first queries see no key.
 TEST(AttentionTest, NoKeyInFront) {
   for (DType type : {DType::F32, DType::F64, DType::BF16})

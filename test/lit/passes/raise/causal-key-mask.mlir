@@ -103,8 +103,8 @@ ax.program @added(%q: tensor<2x2x4x4xf32>, %k: tensor<2x2x4x4xf32>, %v: tensor<2
 }
 
 // Not these: the lowest number twice, which is infinity where both hide; a number
-// that scores make up for; a triangle with one more key; what an input has for each
-// query; keys hidden by another number than what is later.
+// beside which large scores still tell; a triangle with one more key; what an input has
+// for each query; keys hidden by another number than what is later.
 // CHECK-LABEL: ax.program @others
 // CHECK-COUNT-5: ax.attention %arg0, %arg1, %arg2 mask %{{.*}} : tensor<2x1x4x4x{{f32|i1}}> scale 1.000000e+00 :
 // CHECK-NOT: ax.attention
@@ -118,7 +118,7 @@ ax.program @others(%q: tensor<2x2x4x4xf32>, %k: tensor<2x2x4x4xf32>, %v: tensor<
   %zero = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
   %low = ax.constant dense<-3.40282347E+38> : tensor<f32> -> tensor<f32>
   %other = ax.constant dense<-1.0E+38> : tensor<f32> -> tensor<f32>
-  %large = ax.constant dense<-1.0E+4> : tensor<f32> -> tensor<f32>
+  %large = ax.constant dense<-1.0E+9> : tensor<f32> -> tensor<f32>
   %ofKeys = ax.select %padding, %zero, %low : tensor<2x1x1x4xi1>, tensor<f32>, tensor<f32> -> tensor<2x1x1x4xf32>
   %ofPlaces = ax.select %seen, %zero, %low : tensor<4x4xi1>, tensor<f32>, tensor<f32> -> tensor<4x4xf32>
   %twice = ax.binary add %ofKeys, %ofPlaces : tensor<2x1x1x4xf32>, tensor<4x4xf32> -> tensor<2x1x4x4xf32>
