@@ -225,7 +225,11 @@ CausalKeyMasks::computeSides(Value value, bool aligned) {
     }
   Operation *op = value.getDefiningOp();
   bool isShared = isSameForAllQueries(value, aligned);
+  // Masks are made in fewer steps, and a graph may be of any depth.
+  constexpr int mostSteps = 64;
   std::optional<Sides> made;
+  if (steps >= mostSteps)
+    op = nullptr;
   if (op && isElementwise(op))
     made = ofElements(op, aligned);
   else if (isa_and_nonnull<BroadcastOp, ReshapeOp>(op))
@@ -242,7 +246,9 @@ std::optional<CausalKeyMasks::Sides> CausalKeyMasks::sidesOf(Value value,
   auto [entry, isNew] = sides.try_emplace({value, aligned});
   if (!isNew)
     return entry->second;
+  ++steps;
   std::optional<Sides> made = computeSides(value, aligned);
+  --steps;
   return sides[{value, aligned}] = made;
 }
 

@@ -73,6 +73,8 @@ private:
   std::optional<mlir::Location> loc;
   llvm::DenseMap<std::pair<mlir::Value, int>, std::optional<Sides>> sides;
   llvm::SmallVector<mlir::Value> decided;
+  /// From the mask to what is looked at.
+  int steps = 0;
   llvm::DenseMap<mlir::Value, std::optional<CausalKeyMask>> found;
 };
 

@@ -3,8 +3,7 @@
 import json
 import os
 import re
-import subprocess
-import time
+import sys
 from functools import partial
 
 import numpy as np
@@ -25,21 +24,21 @@ def predicted(model, folder, *flags):
     return stage["memory_bytes"]
 
 
+# A child begins with the size of its parent, so that this is a small one.
+MEASURE = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+print(1024 * usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
 def measured(plan):
-    """The most that a process has in memory while it trains. Not ru_maxrss,
-    which a child begins with the size of its parent."""
-    process = subprocess.Popen(
-        [tool("axrun"), plan, "--random-inputs", "1", "--iterations", "2"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    peak = 0
-    while process.poll() is None:
-        with open(f"/proc/{process.pid}/status") as file:
-            peak = max([peak] + [1024 * int(line.split()[1]) for line in file
-                                 if line.startswith("VmHWM:")])
-        time.sleep(0.002)
-    if process.returncode:
-        raise Failed(f"axrun gives {process.returncode}")
-    return peak
+    """The most that a process has in memory while it trains."""
+    return int(run(sys.executable, "-I", "-S", "-c", MEASURE, tool("axrun"), plan,
+                   "--random-inputs", "1", "--iterations", "2").stdout)
 
 
 def ranks():
