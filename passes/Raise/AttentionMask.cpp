@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AttentionMask.h"
+#include "CausalKeyMask.h"
 
 #include "../KnownValue.h"
 

@@ -4,7 +4,6 @@
 #define AX_PASSES_RAISE_ATTENTIONMASK_H
 
 #include "AttentionMatch.h"
-#include "CausalKeyMask.h"
 #include "MaskRegions.h"
 
 #include "llvm/ADT/DenseMap.h"
