@@ -111,26 +111,55 @@ static void compute(Op op, Type type) {
   }
 }
 
-/// Masks that are written out, by the number that they say and their size.
-using WrittenMasks =
-    std::map<std::tuple<const void *, int64_t, int64_t>, Value>;
+/// Masks that are written out, by what they say.
+using WrittenMasks = std::map<
+    std::tuple<const void *, int64_t, int64_t, std::optional<int64_t>, bool>,
+    Value>;
 
-/// A mask of places becomes one that says of each key whether a query sees it.
+/// The mask with, as `places` and a window say, which keys a query sees.
 template <typename Op>
-static void writeMask(Op op, WrittenMasks &written) {
-  Value number = op.getMask();
-  if (!number || !elementType(number).isInteger(64))
-    return;
+static Value writtenMask(Op op, bool isPlaces, TensorBuilder &t) {
   int64_t queries = shapeOf(op.getQ())[2], keys = shapeOf(op.getK())[2];
-  Value &mask = written[{number.getAsOpaquePointer(), queries, keys}];
+  Value mask = op.getMask();
+  Value further = t.sub(t.indexAlong(3, keys, 4), t.indexAlong(2, queries, 4));
+  Value own = t.number(further, static_cast<double>(keys - queries));
+  Value last = isPlaces ? mask : own;
+  Value seen;
+  if (isPlaces)
+    seen = t.compare(CompareKind::le, further, last);
+  if (std::optional<int64_t> window = op.getWindow()) {
+    if (isPlaces && op.getCausal())
+      last = t.binary(BinaryKind::min, last, own);
+    Value isIn = t.compare(CompareKind::gt, further,
+                           t.add(last, -static_cast<double>(*window)));
+    seen = seen ? t.binary(BinaryKind::logical_and, seen, isIn) : isIn;
+  }
+  if (!mask || isPlaces)
+    return seen;
+  return elementType(mask).isInteger(1)
+             ? t.binary(BinaryKind::logical_and, mask, seen)
+             : t.select(seen, mask, -INFINITY);
+}
+
+/// A mask of places becomes one that says of each key whether a query sees it,
+/// also by the window; so does a window alone that cuDNN has not.
+template <typename Op>
+static void writeMask(Op op, bool forCudnn, WrittenMasks &written) {
+  bool isPlaces = op.getMask() && elementType(op.getMask()).isInteger(64);
+  bool isOther = forCudnn && op.getWindow() &&
+                 shapeOf(op.getQ())[2] != shapeOf(op.getK())[2];
+  if (!isPlaces && !isOther)
+    return;
+  Value &mask =
+      written[{op.getMask().getAsOpaquePointer(), shapeOf(op.getQ())[2],
+               shapeOf(op.getK())[2], op.getWindow(), op.getCausal()}];
   if (!mask) {
     OpBuilder builder(op);
     TensorBuilder t(op.getLoc(), builder);
-    Value further =
-        t.sub(t.indexAlong(3, keys, 4), t.indexAlong(2, queries, 4));
-    mask = t.compare(CompareKind::le, further, number);
+    mask = writtenMask(op, isPlaces, t);
   }
   op.getMaskMutable().assign(mask);
+  op.removeWindowAttr();
 }
 
 /// Whether the one is the gradient of what the other computes, in the same
@@ -146,7 +175,8 @@ static bool isGradientOf(AttentionGradientOp gradient, AttentionOp attention) {
          gradient.getMask() == attention.getMask() &&
          gradient.getSoftcap() == attention.getSoftcap() &&
          gradient.getScale() == attention.getScale() &&
-         gradient.getCausal() == attention.getCausal();
+         gradient.getCausal() == attention.getCausal() &&
+         gradient.getWindow() == attention.getWindow();
 }
 
 /// Whether cuDNN takes 0 for the scores of keys behind the last one, which fill
@@ -173,7 +203,7 @@ static void shareSums(AttentionOp attention,
       builder, attention.getLoc(), attention.getResult().getType(), sums,
       attention.getQ(), attention.getK(), attention.getV(), attention.getMask(),
       attention.getScaleAttr(), attention.getCausalAttr(),
-      attention.getEmptyRowsZeroAttr());
+      attention.getWindowAttr(), attention.getEmptyRowsZeroAttr());
   shared->setDiscardableAttrs(attention->getDiscardableAttrDictionary());
   attention.getResult().replaceAllUsesWith(shared.getResult());
   attention.erase();
@@ -189,7 +219,8 @@ static void shareSums(AttentionOp attention,
         builder, gradient.getLoc(), gradient.getResultTypes(), gradient.getQ(),
         gradient.getK(), gradient.getV(), gradient.getResult(),
         gradient.getGradient(), mask, logSums, gradient.getScaleAttr(),
-        gradient.getCausalAttr(), gradient.getEmptyRowsZeroAttr());
+        gradient.getCausalAttr(), gradient.getWindowAttr(),
+        gradient.getEmptyRowsZeroAttr());
     made->setDiscardableAttrs(gradient->getDiscardableAttrDictionary());
     gradient.replaceAllUsesWith(made);
     gradient.erase();
@@ -208,9 +239,9 @@ struct ComposeAttentionPass
       WrittenMasks written;
       for (Operation &op : llvm::make_early_inc_range(block))
         if (auto attention = dyn_cast<AttentionOp>(op))
-          writeMask(attention, written);
+          writeMask(attention, isLeft(attention), written);
         else if (auto gradient = dyn_cast<AttentionGradientOp>(op))
-          writeMask(gradient, written);
+          writeMask(gradient, isLeft(gradient), written);
       SmallVector<AttentionOp> all(block.getOps<AttentionOp>());
       // Asked of all before any is changed.
       llvm::DenseMap<AttentionOp, SmallVector<AttentionGradientOp>> sharing;

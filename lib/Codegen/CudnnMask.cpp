@@ -41,9 +41,13 @@ static bool isPlain(const AttentionValues &in, ConstantOp mask) {
     for (int64_t row = 0; row < rows; ++row) {
       int64_t seen =
           in.causal ? std::min(keys, row + keys - queries + 1) : keys;
+      int64_t begin = in.window ? std::max<int64_t>(0, seen - *in.window) : 0;
       int64_t first = (outer * shape[2] + (shape[2] == 1 ? 0 : row)) * width;
       double largest = -INFINITY;
-      for (int64_t key = 0; key < std::min(seen, width); ++key)
+      // Of one number for all keys, that.
+      if (width == 1 && begin < seen)
+        begin = 0;
+      for (int64_t key = begin; key < std::min(seen, width); ++key)
         largest = std::max(largest, numberOf(*read, first + key));
       if (!(std::abs(largest) <= small))
         return false;
@@ -80,18 +84,24 @@ CudnnMask ax::codegen::makeCudnnMask(const AttentionValues &in,
     return made;
 
   Value numbers = numbersOf(in.mask, t);
-  auto hideLater = [&](Value value) {
+  auto hideOthers = [&](Value value) {
     Value last =
         t.add(t.indexAlong(2, queries, 4), static_cast<double>(keys - queries));
-    Value seen = t.compare(CompareKind::le, t.indexAlong(3, keys, 4), last);
+    Value key = t.indexAlong(3, keys, 4);
+    Value seen = t.compare(CompareKind::le, key, last);
+    if (in.window) {
+      Value before = t.add(last, -static_cast<double>(*in.window));
+      seen = t.binary(BinaryKind::logical_and, seen,
+                      t.compare(CompareKind::gt, key, before));
+    }
     return t.select(seen, value, -INFINITY);
   };
   if (causal && !made.causal)
-    numbers = hideLater(numbers);
+    numbers = hideOthers(numbers);
   Value added = numbers;
   if (!seeKeys(in)) {
     // A softmax is the same with a number less in all of its row.
-    Value seen = made.causal ? hideLater(numbers) : numbers;
+    Value seen = made.causal ? hideOthers(numbers) : numbers;
     Value largest = t.reduce(ReduceOpKind::max, seen, 3);
     made.isEmpty = t.compare(CompareKind::eq, largest, -INFINITY);
     added = t.sub(added, largest);

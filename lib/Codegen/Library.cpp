@@ -292,6 +292,7 @@ private:
     out.v = rowArgument(attention.getVMutable());
     out.scale = attention.getScale().convertToDouble();
     out.causal = attention.getCausal();
+    out.window = attention.getWindow().value_or(0);
     out.emptyRowsZero = attention.getEmptyRowsZero();
   }
   static double capOf(std::optional<APFloat> cap) {

@@ -234,6 +234,12 @@ void Localizer::writePlaces(OpTy op, OpTy local) {
   int64_t numKeys = tensorType(op.getK()).getDimSize(2);
   auto add = [&](Value x, Value y) { return binary(BinaryKind::add, x, y); };
   local.setCausal(false);
+  int64_t window = op.getWindow().value_or(0);
+  // Any number may say all, or none.
+  auto clamped = [&](Value places) {
+    places = binary(BinaryKind::min, places, constantInt(numKeys + window));
+    return binary(BinaryKind::max, places, constantInt(-numKeys - numQueries));
+  };
 
   bool isOfKeys = maskIs(1) && tensorType(mask).getDimSize(2) == 1;
   if ((!mask || isOfKeys || isPlaces) && queries.factors.size() == 1) {
@@ -247,11 +253,8 @@ void Localizer::writePlaces(OpTy op, OpTy local) {
     if (isOfKeys)
       place = select(mask, place, constantInt(-numKeys - numQueries));
     if (isPlaces) {
-      // Any number may say all, or none.
-      mask = binary(BinaryKind::min, mask, constantInt(numKeys));
-      mask = binary(BinaryKind::max, mask, constantInt(-numKeys - numQueries));
-      mask = add(mask, first);
-      place = causal ? binary(BinaryKind::min, mask, place) : mask;
+      Value given = add(clamped(mask), first);
+      place = causal ? binary(BinaryKind::min, given, place) : given;
     }
     local.getMaskMutable().assign(place);
     return;
@@ -259,21 +262,28 @@ void Localizer::writePlaces(OpTy op, OpTy local) {
 
   Value query = globalIndex(queries, 2, 4);
   Value key = IotaOp::create(builder, i64Type({1, 1, 1, numKeys}), 3);
-  if (isPlaces)
-    mask = compare(CompareKind::le, binary(BinaryKind::sub, key, query), mask);
-  if (causal) {
-    Value attended = compare(CompareKind::le, key,
-                             add(query, constantInt(numKeys - numQueries)));
-    if (!mask) {
-      mask = attended;
-    } else if (maskIs(1)) {
-      mask = binary(BinaryKind::logical_and, mask, attended);
-    } else {
-      Value never =
-          constant(FloatAttr::get(tensorType(mask).getElementType(),
-                                  -std::numeric_limits<double>::infinity()));
-      mask = select(attended, mask, never);
-    }
+  Value place;
+  if (causal)
+    place = add(query, constantInt(numKeys - numQueries));
+  if (isPlaces) {
+    Value given = add(clamped(mask), query);
+    place = causal ? binary(BinaryKind::min, given, place) : given;
+  }
+  Value attended = compare(CompareKind::le, key, place);
+  if (window)
+    attended =
+        binary(BinaryKind::logical_and, attended,
+               compare(CompareKind::gt, key, add(place, constantInt(-window))));
+  local.removeWindowAttr();
+  if (!mask || isPlaces) {
+    mask = attended;
+  } else if (maskIs(1)) {
+    mask = binary(BinaryKind::logical_and, mask, attended);
+  } else {
+    Value never =
+        constant(FloatAttr::get(tensorType(mask).getElementType(),
+                                -std::numeric_limits<double>::infinity()));
+    mask = select(attended, mask, never);
   }
   local.getMaskMutable().assign(mask);
 }

@@ -55,8 +55,10 @@ double ConvWeightGradientOp::getFlops(ShapeOf shape) {
 template <typename Op>
 static double flopsOfScores(Op op, double depths, ShapeOf shape) {
   std::vector<int64_t> q = shape(op.getQ());
-  double pairs = double(q[0]) * q[1] * q[2] * shape(op.getK())[2];
-  return 2 * pairs * depths * (op.getCausal() ? 0.5 : 1);
+  double keysOfQuery = shape(op.getK())[2] * (op.getCausal() ? 0.5 : 1);
+  if (std::optional<int64_t> window = op.getWindow())
+    keysOfQuery = std::min(keysOfQuery, double(*window));
+  return 2 * double(q[0]) * q[1] * q[2] * keysOfQuery * depths;
 }
 
 double AttentionOp::getFlops(ShapeOf shape) {

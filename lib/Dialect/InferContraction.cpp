@@ -312,6 +312,15 @@ static LogicalResult checkAttention(std::optional<Location> location,
   if (op.getEmptyRowsZero() && op.getEmptyRowsMean())
     return emitOptionalError(
         location, "rows with nothing to attend to give 0 or a mean, not both");
+  if (std::optional<int64_t> window = op.getWindow()) {
+    if (*window < 1 || *window > std::numeric_limits<int32_t>::max())
+      return emitOptionalError(location, "window ", *window,
+                               " is not from 1 to 2^31 - 1");
+    bool hasPlaces = op.getMask() && elementOf(op.getMask()).isInteger(64);
+    if (!op.getCausal() && !hasPlaces)
+      return emitOptionalError(
+          location, "a window ends where causal or a mask of i64 says");
+  }
   return op.getMask()
              ? checkAttentionMask(location, op.getQ(), op.getK(), op.getMask())
              : success();

@@ -49,7 +49,13 @@ Value AttentionParts::probabilities(Value q) {
   if (in.causal) {
     Value last = t.indexAlong(3, queries, 5);
     last = t.add(last, static_cast<double>(keys - queries));
-    Value attended = t.compare(CompareKind::le, t.indexAlong(4, keys, 5), last);
+    Value key = t.indexAlong(4, keys, 5);
+    Value attended = t.compare(CompareKind::le, key, last);
+    if (in.window) {
+      Value before = t.add(last, -static_cast<double>(*in.window));
+      attended = t.binary(BinaryKind::logical_and, attended,
+                          t.compare(CompareKind::gt, key, before));
+    }
     scores = t.select(attended, scores, -INFINITY);
   }
   auto softmax = [&](Value v) -> Value {

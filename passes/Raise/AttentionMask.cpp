@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AttentionMask.h"
-#include "CausalKeyMask.h"
+#include "BandMask.h"
 
 #include "../KnownValue.h"
 
@@ -259,15 +259,21 @@ bool KnownMasks::regionKeepsEveryRow(Value condition, bool kept) {
   std::optional<MaskRegion> region = regions.find(condition);
   if (!region)
     return false;
-  bool inside = (region->inside != 0) == kept;
-  bool outside = (region->outside != 0) == kept;
-  if (!region->diagonal || inside == outside)
-    return inside;
+  auto isKept = [&](double number) { return (number != 0) == kept; };
+  if (region->isUniform())
+    return isKept(region->last());
   ArrayRef<int64_t> shape = shapeOf(condition);
   int64_t rows = shape[shape.size() - 2], columns = shape.back();
-  // The first row has the fewest inside, the last one outside.
-  return inside ? *region->diagonal >= 0
-                : columns - 1 - (rows - 1) > *region->diagonal;
+  // A row has what bands have from its first column on to its last one.
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t first = -row, last = columns - 1 - row;
+    bool any = isKept(region->at(last));
+    for (int64_t end : region->ends)
+      any |= first <= end && end <= last && isKept(region->at(end));
+    if (!any)
+      return false;
+  }
+  return true;
 }
 
 KnownMasks::Kind KnownMasks::kindOfRegion(Value mask, int64_t queries,
@@ -275,15 +281,16 @@ KnownMasks::Kind KnownMasks::kindOfRegion(Value mask, int64_t queries,
   std::optional<MaskRegion> region = regions.find(mask);
   if (!region)
     return Unknown;
-  Type type = elementType(mask);
-  std::optional<bool> inside = isAttendable(region->inside, type),
-                      outside = isAttendable(region->outside, type);
-  if (!inside || !outside)
+  std::optional<Bands<bool>> seen =
+      mapBands<bool>(ArrayRef(*region), [&](ArrayRef<double> number) {
+        return isAttendable(number[0], elementType(mask));
+      });
+  if (!seen)
     return Unknown;
-  if (*inside && (!region->diagonal || *outside))
-    return Nothing;
-  bool isCausal = region->diagonal == keys - queries && keys >= queries &&
-                  *inside && !*outside;
+  if (seen->isUniform())
+    return seen->last() ? Nothing : Unknown;
+  bool isCausal = seen->ends.size() == 1 && seen->parts[0] &&
+                  seen->ends[0] == keys - queries && keys >= queries;
   return isCausal && shapeOf(mask)[2] == queries && shapeOf(mask)[3] == keys
              ? Causal
              : Unknown;
@@ -330,35 +337,65 @@ KnownMasks::Kind KnownMasks::getKind(Value mask, int64_t queries,
   return entry->second = Causal;
 }
 
-/// Of a mask that hides what is later, and keys, the latter are left.
-static void splitMask(AttentionOp op, CausalKeyMasks &masks) {
-  std::optional<CausalKeyMask> found =
-      shapeOf(op.getMask())[2] == shapeOf(op.getQ())[2] &&
-              shapeOf(op.getMask())[3] == shapeOf(op.getK())[2]
-          ? masks.find(op.getMask())
-          : std::nullopt;
-  // Beside causality that hides with infinity no other number hides the same.
-  if (!found || (op.getCausal() && found->isMeanWhereEmpty))
+/// Whether some query sees no key with before < t - i <= last.
+static bool someSeeNothing(const BandMask &band, int64_t queries,
+                           int64_t keys) {
+  return *band.last < 0 || (band.before && *band.before + queries >= keys);
+}
+
+/// Of a mask that hides what is further from a query's place than some, and
+/// keys, the latter are left.
+static void splitMask(AttentionOp op, BandMasks &masks) {
+  int64_t queries = shapeOf(op.getQ())[2], keys = shapeOf(op.getK())[2];
+  Value mask = op.getMask();
+  if (shapeOf(mask)[2] != queries || shapeOf(mask)[3] != keys)
     return;
+  std::optional<BandMask> band = masks.find(mask);
+  // Beside causality that hides with infinity no other number hides the same.
+  if (!band || (op.getCausal() && band->isMeanWhereEmpty))
+    return;
+  int64_t ownPlace = keys - queries;
+  if (op.getCausal())
+    band->last = std::min(band->last.value_or(ownPlace), ownPlace);
+  if (!band->last || (band->before && *band->before >= *band->last))
+    return;
+  bool isCausal = *band->last == ownPlace;
+  bool mayBeEmpty = band->ofKeys || someSeeNothing(*band, queries, keys);
+  OpBuilder builder(op);
+  auto place = [&](int64_t number) {
+    return createSplat(
+        builder, op.getLoc(),
+        RankedTensorType::get({1, 1, 1, 1}, builder.getI64Type()),
+        static_cast<double>(number));
+  };
+  Value left = band->ofKeys;
+  if (!isCausal && left && !elementType(left).isInteger(1))
+    return;
+  if (!isCausal)
+    left = left ? SelectOp::create(builder, op.getLoc(), left,
+                                   place(*band->last), place(-keys - queries))
+                : place(*band->last);
   op.getMaskMutable().clear();
-  if (found->ofKeys)
-    op.getMaskMutable().assign(found->ofKeys);
-  op.setCausal(true);
-  if (found->isMeanWhereEmpty && found->ofKeys) {
+  if (left)
+    op.getMaskMutable().assign(left);
+  op.setCausal(isCausal);
+  if (band->before)
+    op.setWindow(*band->last - *band->before);
+  if (band->isMeanWhereEmpty && mayBeEmpty) {
     op.setEmptyRowsZero(false);
     op.setEmptyRowsMean(true);
   }
 }
 
 void ax::dropKnownMasks(Operation *root, KnownMasks &known) {
-  CausalKeyMasks keyMasks;
+  BandMasks bands;
   root->walk([&](AttentionOp op) {
     if (!op.getMask())
       return;
     KnownMasks::Kind kind = known.getKind(op.getMask(), shapeOf(op.getQ())[2],
                                           shapeOf(op.getK())[2]);
     if (kind == KnownMasks::Unknown) {
-      splitMask(op, keyMasks);
+      splitMask(op, bands);
       return;
     }
     noteDecided(op.getMask());

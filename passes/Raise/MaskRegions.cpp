@@ -22,10 +22,6 @@ static constexpr int64_t mostStored = 1 << 24;
 /// Of numbers in planes: products of a few do not overflow.
 static constexpr int64_t largest = int64_t(1) << 31;
 
-static MaskRegion everywhere(double number) {
-  return {std::nullopt, number, number};
-}
-
 static bool isSmall(int64_t number) {
   return -largest < number && number < largest;
 }
@@ -53,36 +49,23 @@ std::optional<double> ax::evaluateOnNumbers(Operation *op,
   return std::nullopt;
 }
 
-/// What it makes of both numbers, where those it depends on are split alike.
+/// What it makes of the numbers of each band.
 static std::optional<MaskRegion> apply(Operation *op,
                                        ArrayRef<MaskRegion> operands) {
-  std::optional<int64_t> diagonal;
-  SmallVector<double> inside, outside;
-  for (const MaskRegion &operand : operands) {
-    if (operand.diagonal && diagonal && *operand.diagonal != *diagonal)
-      return std::nullopt;
-    if (operand.diagonal)
-      diagonal = operand.diagonal;
-    inside.push_back(operand.inside);
-    outside.push_back(operand.outside);
-  }
-  std::optional<double> first = evaluateOnNumbers(op, inside),
-                        second = evaluateOnNumbers(op, outside);
-  if (!first || !second)
-    return std::nullopt;
-  return MaskRegion{diagonal, *first, *second};
+  return mapBands<double>(operands, [&](ArrayRef<double> numbers) {
+    return evaluateOnNumbers(op, numbers);
+  });
 }
 
 /// Where slope * (j - i) + offset <= 0.
 static MaskRegion atMostZero(int64_t slope, int64_t offset) {
   if (slope > 0)
-    return {llvm::divideFloorSigned(-offset, slope), 1, 0};
+    return {{llvm::divideFloorSigned(-offset, slope)}, {1, 0}};
   // j - i >= offset / -slope: all but what is below that.
-  return {llvm::divideCeilSigned(offset, -slope) - 1, 0, 1};
+  return {{llvm::divideCeilSigned(offset, -slope) - 1}, {0, 1}};
 }
 
-/// Of elements [.., rows, columns] that are one number up to a diagonal, and
-/// another behind it.
+/// Of elements [.., rows, columns] that are the same along each diagonal.
 static std::optional<MaskRegion> regionOf(const HostTensor &tensor) {
   int64_t rank = tensor.getRank();
   if (rank < 2)
@@ -91,23 +74,22 @@ static std::optional<MaskRegion> regionOf(const HostTensor &tensor) {
           columns = tensor.getShape()[rank - 1];
   if (rows < 2 || columns < 2)
     return std::nullopt;
-  MaskRegion region;
-  region.inside = tensor.getDouble((rows - 1) * columns);
-  region.outside = tensor.getDouble(columns - 1);
-  if (region.inside == region.outside)
-    return std::nullopt;
-  int64_t diagonal = -1;
-  while (diagonal + 1 < columns &&
-         tensor.getDouble(diagonal + 1) == region.inside)
-    ++diagonal;
-  while (-diagonal < rows && diagonal < 0 &&
-         tensor.getDouble(-diagonal * columns) != region.inside)
-    --diagonal;
-  region.diagonal = diagonal;
+  // Down the left, and along the top.
+  auto ofDiagonal = [&](int64_t difference) {
+    return tensor.getDouble(difference < 0 ? -difference * columns
+                                           : difference);
+  };
+  MaskRegion region = MaskRegion::everywhere(ofDiagonal(1 - rows));
+  for (int64_t difference = 2 - rows; difference < columns; ++difference) {
+    double number = ofDiagonal(difference);
+    if (number != region.last())
+      region.append(difference - 1, number);
+    if (region.ends.size() > MaskRegion::mostEnds)
+      return std::nullopt;
+  }
   for (int64_t i = 0, count = tensor.numElements(); i < count; ++i) {
     int64_t row = i / columns % rows, column = i % columns;
-    if (tensor.getDouble(i) !=
-        (column - row <= diagonal ? region.inside : region.outside))
+    if (tensor.getDouble(i) != region.at(column - row))
       return std::nullopt;
   }
   return region;
@@ -123,14 +105,15 @@ MaskRegions::Content MaskRegions::ofElements(Value value,
       elementType(value).isIntOrIndex() && !elementType(value).isInteger(1);
   if (std::optional<double> number = splatOf(*tensor)) {
     if (!isInteger)
-      return everywhere(*number);
+      return MaskRegion::everywhere(*number);
     return isSmall(tensor->getInt(0)) ? Content(Plane{0, 0, tensor->getInt(0)})
                                       : Content();
   }
   if (std::optional<MaskRegion> region = regionOf(*tensor)) {
     // Of larger integers a number of f64 may stand for several.
-    bool isExact = !isInteger || (std::abs(region->inside) < largest &&
-                                  std::abs(region->outside) < largest);
+    bool isExact = !isInteger || llvm::all_of(region->parts, [](double number) {
+      return std::abs(number) < largest;
+    });
     return isExact ? Content(*region) : Content();
   }
   ArrayRef<int64_t> shape = shapeOf(value);
@@ -158,8 +141,9 @@ MaskRegions::Content MaskRegions::combine(const Plane &lhs, const Plane &rhs,
   return {};
 }
 
-MaskRegions::Content MaskRegions::halvesOf(CompareKind kind,
+MaskRegions::Content MaskRegions::halvesOf(CompareOp compare,
                                            const Content &difference) {
+  CompareKind kind = compare.getKind();
   auto *d = std::get_if<Plane>(&difference);
   if (!d || d->column == 0 || d->row != -d->column || kind == CompareKind::eq ||
       kind == CompareKind::ne)
@@ -168,7 +152,8 @@ MaskRegions::Content MaskRegions::halvesOf(CompareKind kind,
   bool isStrict = kind == CompareKind::lt || kind == CompareKind::ge;
   MaskRegion region = atMostZero(d->column, d->offset + isStrict);
   if (kind == CompareKind::gt || kind == CompareKind::ge)
-    std::swap(region.inside, region.outside);
+    std::swap(region.parts[0], region.parts[1]);
+  region.crop(shapeOf(compare));
   return region;
 }
 
@@ -195,7 +180,8 @@ MaskRegions::Content MaskRegions::compute(Value value) {
     if (auto *plane = std::get_if<Plane>(&content)) {
       planes.push_back(*plane);
       if (plane->row == 0 && plane->column == 0)
-        regions.push_back(everywhere(static_cast<double>(plane->offset)));
+        regions.push_back(
+            MaskRegion::everywhere(static_cast<double>(plane->offset)));
     } else {
       regions.push_back(std::get<MaskRegion>(content));
     }
@@ -215,7 +201,7 @@ MaskRegions::Content MaskRegions::compute(Value value) {
   if (planes.size() != count)
     return {};
   if (auto compare = dyn_cast<CompareOp>(op))
-    return halvesOf(compare.getKind(), combine(planes[0], planes[1], -1));
+    return halvesOf(compare, combine(planes[0], planes[1], -1));
   // Narrower integers may wrap.
   auto binary = dyn_cast<BinaryOp>(op);
   if (!binary || !elementType(binary).isInteger(64))

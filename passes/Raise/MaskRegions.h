@@ -3,32 +3,28 @@
 #ifndef AX_PASSES_RAISE_MASKREGIONS_H
 #define AX_PASSES_RAISE_MASKREGIONS_H
 
+#include "Bands.h"
+
 #include "ax/Dialect/Ax.h"
 
 #include "llvm/ADT/DenseMap.h"
 
-#include <optional>
 #include <variant>
 
 namespace ax {
 
-/// What a tensor of [.., rows, columns] has in row i and column j: two numbers,
-/// one where j - i <= diagonal, and another elsewhere; one number everywhere
-/// where there is no diagonal.
-struct MaskRegion {
-  std::optional<int64_t> diagonal;
-  double inside = 0, outside = 0;
-};
+/// One number in each band.
+using MaskRegion = Bands<double>;
 
 /// What an element-wise operation makes of one number of each operand.
 std::optional<double> evaluateOnNumbers(mlir::Operation *op,
                                         llvm::ArrayRef<double> numbers);
 
 /// Finds regions without looking at elements, of which a mask of S tokens has
-/// S^2: a comparison of ranges says where its diagonal is, and what is made of
-/// it element by element has the same one. So `(range(S)[None, :] <=
-/// range(S)[:, None]) ? 0 : -inf` is {0, 0, -inf}. A mask that a model stores
-/// is looked at.
+/// S^2: a comparison of ranges says where a band ends, and what is made of
+/// several element by element has the ends of all. So `(range(S)[None, :] <=
+/// range(S)[:, None]) ? 0 : -inf` is {{0}, {0, -inf}}. A mask that a model
+/// stores is looked at.
 class MaskRegions {
 public:
   /// Nothing where the leading dimensions matter, or it is none of these.
@@ -46,7 +42,7 @@ private:
   static Content ofElements(mlir::Value value, int64_t mostElements);
   static Content combine(const Plane &lhs, const Plane &rhs, int64_t sign);
   /// Where a difference of planes is below 0, say.
-  static Content halvesOf(CompareKind kind, const Content &difference);
+  static Content halvesOf(CompareOp compare, const Content &difference);
 
   llvm::DenseMap<mlir::Value, Content> known;
 };

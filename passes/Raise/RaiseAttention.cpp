@@ -260,6 +260,7 @@ void raiseProduct(DotOp op, KnownMasks &known, RewriterBase &rewriter) {
       AttentionOp::create(
           rewriter, merged, cast(q, wide), cast(k, wide), cast(v, wide),
           cast(*mask, wide), rewriter.getF64FloatAttr(match->scale), UnitAttr(),
+          /*window=*/IntegerAttr(),
           match->softcap ? rewriter.getF64FloatAttr(*match->softcap)
                          : FloatAttr(),
           match->emptyRowsZero ? rewriter.getUnitAttr() : UnitAttr(),

@@ -17,7 +17,7 @@ constexpr int64_t leastReuse = 8;
 template <typename T>
 class Attention : public AttentionRows<T> {
   using Rows = AttentionRows<T>;
-  using Rows::at, Rows::byCount, Rows::multiplyPanel;
+  using Rows::at, Rows::multiplyPanel;
   using Rows::depth, Rows::valueDepth, Rows::scoreStride, Rows::sumStride;
   using Rows::desc, Rows::heads, Rows::kvHeads, Rows::queries, Rows::keys;
   using Rows::keyPanel, Rows::mask, Rows::threads;
@@ -118,34 +118,44 @@ private:
     const T *source = at(q, desc.q, batch, head);
     Rows::packRows(source, desc.q, first, rows, depth, query);
     RowKeys read[blockRows];
-    this->findRowKeys(batch, head, first, rows, range, read);
-    int64_t seen = std::max_element(read, read + rows, byCount)->count;
+    KeyRange block = this->findRowKeys(batch, head, first, rows, range, read);
+    int64_t seen = block.size(), skipped = block.begin - range.begin;
+    values += skipped * vStride;
     if (keyRows)
-      multiplyByRows(query, keyRows, scores, rows, seen);
+      multiplyByRows(query, keyRows + skipped * desc.k.strides[2], scores, rows,
+                     seen);
     else
-      this->multiplyByPanels(query, depth, panels, depth, scores, rows, seen);
+      this->multiplyByPanels(query, depth, panels + skipped * depth, depth,
+                             scores, rows, seen);
     S factors[blockRows];
     float *rowSums =
         logSums ? logSums + (batch * heads + head) * queries + first : nullptr;
     for (int64_t r = 0; r < rows; ++r)
-      factors[r] = this->softmaxRow(scores + r * scoreStride, range.begin,
+      factors[r] = this->softmaxRow(scores + r * scoreStride, block.begin,
                                     read[r], seen, batch, head, first + r,
                                     rowSums ? rowSums + r : nullptr);
-    // What causality hides from a row does not count, NaN neither; but 0 NaN is
-    // NaN where rows are done together.
-    int64_t shared = std::min_element(read, read + rows, byCount)->count;
-    if (areFinite(values + shared * vStride, vStride, seen - shared))
+    // What causality or a window hides from a row does not count, NaN neither;
+    // but 0 NaN is NaN where rows are done together.
+    int64_t from = 0, to = seen;
+    for (int64_t r = 0; r < rows; ++r) {
+      from = std::max(from, read[r].begin);
+      to = std::min(to, read[r].end);
+    }
+    to = std::max(from, to);
+    if (areFinite(values, vStride, from) &&
+        areFinite(values + to * vStride, vStride, seen - to))
       multiplyPanel(scores, scoreStride, values, vStride, sums, sumStride, rows,
                     seen, sumStride);
     else
       for (int64_t r = 0; r < rows; ++r)
-        multiplyPanel(scores + r * scoreStride, scoreStride, values, vStride,
-                      sums + r * sumStride, sumStride, 1, read[r].count,
+        multiplyPanel(scores + r * scoreStride + read[r].begin, scoreStride,
+                      values + read[r].begin * vStride, vStride,
+                      sums + r * sumStride, sumStride, 1, read[r].size(),
                       sumStride);
-    T *to = at(out, desc.out, batch, head);
+    T *result = at(out, desc.out, batch, head);
     for (int64_t r = 0; r < rows; ++r)
       finishRow(sums + r * sumStride, factors[r],
-                to + (first + r) * desc.out.strides[2]);
+                result + (first + r) * desc.out.strides[2]);
   }
 
   bool areFinite(const S *values, int64_t stride, int64_t count) const {

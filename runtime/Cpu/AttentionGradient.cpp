@@ -32,11 +32,11 @@ constexpr int64_t blockElements = 1 << 16;
 template <typename T>
 class AttentionGradient : public AttentionRows<T> {
   using Rows = AttentionRows<T>;
-  using Rows::at, Rows::byCount, Rows::multiplyPanel, Rows::packRows;
+  using Rows::at, Rows::multiplyPanel, Rows::packRows;
   using Rows::depth, Rows::valueDepth, Rows::scoreStride, Rows::sumStride;
   using Rows::desc, Rows::heads, Rows::kvHeads, Rows::queries, Rows::keys;
   using Rows::keyPanel, Rows::mask, Rows::threads;
-  using typename Rows::RowKeys, typename Rows::S;
+  using typename Rows::KeyRange, typename Rows::RowKeys, typename Rows::S;
 
 public:
   explicit AttentionGradient(const AttentionGradientDesc &given)
@@ -135,20 +135,24 @@ private:
                 Scratch &scratch) const {
     int64_t rows = std::min(blockRows, queries - first);
     RowKeys read[mostRows];
-    this->findRowKeys(batch, head, first, rows, this->allKeys(), read);
-    int64_t seen = std::max_element(read, read + rows, byCount)->count;
+    KeyRange block =
+        this->findRowKeys(batch, head, first, rows, this->allKeys(), read);
+    int64_t seen = block.size(), skipped = block.begin;
     packRows(at(q, desc.q, batch, head), desc.q, first, rows, depthStride,
              scratch.query);
     packRows(at(gradient, gradientDesc, batch, head), gradientDesc, first, rows,
              sumStride, scratch.given);
-    this->multiplyByPanels(scratch.query, depthStride, scratch.keyPanels, depth,
+    this->multiplyByPanels(scratch.query, depthStride,
+                           scratch.keyPanels + skipped * depth, depth,
                            scratch.p, rows, seen);
-    this->multiplyByPanels(scratch.given, sumStride, scratch.valuePanels,
+    this->multiplyByPanels(scratch.given, sumStride,
+                           scratch.valuePanels + skipped * valueDepth,
                            valueDepth, scratch.ds, rows, seen);
     bool isLost[mostRows];
     for (int64_t r = 0; r < rows; ++r)
-      isLost[r] = !runRow(batch, head, first + r, r, read[r], seen, scratch);
-    multiplyPanel(scratch.ds, scoreStride, scratch.keyRows, depthStride,
+      isLost[r] = !runRow(batch, head, first + r, r, read[r], block, scratch);
+    multiplyPanel(scratch.ds, scoreStride,
+                  scratch.keyRows + skipped * depthStride, depthStride,
                   scratch.queryGradient, depthStride, rows, seen, depthStride);
     // The block may see no key at all.
     for (int64_t r = 0; r < rows; ++r)
@@ -159,27 +163,27 @@ private:
       }
     write(scratch.queryGradient, depthStride, rows, dqDesc,
           at(dq, dqDesc, batch, head) + first * dqDesc.strides[2]);
-    addTransposed(scratch.ds, scratch.query, depthStride, scratch.keySums, seen,
-                  rows);
-    addTransposed(scratch.p, scratch.given, sumStride, scratch.valueSums, seen,
-                  rows);
+    addTransposed(scratch.ds, scratch.query, depthStride,
+                  scratch.keySums + skipped * depthStride, seen, rows);
+    addTransposed(scratch.p, scratch.given, sumStride,
+                  scratch.valueSums + skipped * sumStride, seen, rows);
   }
 
   /// Scores become p, and dp becomes ds, by which keys and queries are
   /// multiplied: with the scale in it. False where all of them are NaN.
   bool runRow(int64_t batch, int64_t head, int64_t query, int64_t r,
-              RowKeys read, int64_t seen, Scratch &scratch) const {
+              RowKeys read, KeyRange block, Scratch &scratch) const {
     S *p = scratch.p + r * scoreStride, *ds = scratch.ds + r * scoreStride;
-    int64_t count = read.count;
+    int64_t from = read.begin, count = read.end, seen = block.size();
     S *slopes = nullptr;
     if (desc.softcap > 0) {
       slopes = scratch.slopes + r * scoreStride;
-      for (int64_t t = 0; t < count; ++t) {
+      for (int64_t t = from; t < count; ++t) {
         S capped = std::tanh(p[t] * static_cast<S>(desc.scale / desc.softcap));
         slopes[t] = 1 - capped * capped;
       }
     }
-    S factor = this->softmaxRow(p, 0, read, seen, batch, head, query);
+    S factor = this->softmaxRow(p, block.begin, read, seen, batch, head, query);
     if (std::isnan(factor)) {
       std::fill_n(p, seen, factor);
       std::fill_n(ds, seen, factor);
@@ -188,9 +192,11 @@ private:
     const S *given = scratch.given + r * sumStride;
     const T *result =
         at(out, desc.out, batch, head) + query * desc.out.strides[2];
-    softmaxGradient(p, ds, count, factor, dot(given, result));
-    for (int64_t t = 0; slopes && t < count; ++t)
+    softmaxGradient(p + from, ds + from, count - from, factor,
+                    dot(given, result));
+    for (int64_t t = from; slopes && t < count; ++t)
       ds[t] *= slopes[t];
+    std::fill(ds, ds + from, S(0));
     std::fill(ds + count, ds + seen, S(0));
     return true;
   }

@@ -130,9 +130,9 @@ protected:
                     scoreStride, rows, width, keyPanel);
   }
 
-  /// Scores of a range, of which a block reads the first, become exp(score -
-  /// max); returns what the weighted sum of values is to be multiplied by.
-  /// `firstKey`: of the range. `logSum`: AttentionDesc::givesLogSums.
+  /// Scores of `seen` keys from `firstKey` on become exp(score - max), those
+  /// that the row does not read 0; returns what the weighted sum of values is
+  /// to be multiplied by. `logSum`: AttentionDesc::givesLogSums.
   S softmaxRow(S *row, int64_t firstKey, RowKeys read, int64_t seen,
                int64_t batch, int64_t head, int64_t query,
                float *logSum = nullptr) const {
@@ -142,7 +142,7 @@ protected:
     // A sum over nothing, as products have it.
     if (keys == 0)
       return S(0);
-    int64_t count = read.count;
+    int64_t count = read.end;
     if (read.isMean) {
       std::fill_n(row, count, S(1));
       if (logSum)
@@ -150,12 +150,14 @@ protected:
       return 1 / static_cast<S>(count);
     }
     S scale = static_cast<S>(desc.scale);
-    if (desc.softcap > 0 || mask || scale < 0) {
-      prepareScores(row, firstKey, count, batch, head, query);
+    if (desc.softcap > 0 || mask || scale <= 0) {
+      prepareScores(row + read.begin, firstKey + read.begin, read.size(), batch,
+                    head, query);
       scale = 1;
     }
-    // Whole vectors: what is behind is none, and its exponential 0.
-    int64_t padded = scale > 0 ? roundUp(count, scoreUnit) : count;
+    // Whole vectors: what is around is none, and its exponential 0.
+    int64_t padded = roundUp(count, scoreUnit);
+    std::fill(row, row + read.begin, none);
     std::fill(row + count, row + padded, none);
     S largest = maximum(row, padded) * scale;
     if (padded < seen)
@@ -193,9 +195,9 @@ protected:
         query * desc.mask.strides[2] + first * desc.mask.strides[3];
     if (desc.mask.dtype == DType::Bool)
       hide(row, count, scale, static_cast<const bool *>(mask) + offset);
-    else if (desc.mask.dtype == DType::I64)
-      hideLater(row, count, scale, first - query,
-                static_cast<const int64_t *>(mask) + offset);
+    else if (this->hasPlaces())
+      hideOutside(row, count, scale, first - query,
+                  static_cast<const int64_t *>(mask) + offset);
     else if (desc.mask.dtype == DType::F32)
       add(row, count, scale, static_cast<const float *>(mask) + offset);
     else
@@ -211,11 +213,11 @@ protected:
                                 : -std::numeric_limits<S>::infinity();
   }
   /// `difference`: of the first key's place and the query's.
-  void hideLater(S *row, int64_t count, S scale, int64_t difference,
-                 const int64_t *places) const {
+  void hideOutside(S *row, int64_t count, S scale, int64_t difference,
+                   const int64_t *places) const {
     int64_t step = desc.mask.strides[3];
     for (int64_t t = 0; t < count; ++t)
-      row[t] = difference + t <= places[t * step]
+      row[t] = this->isInBand(this->placeOf(places[t * step]), difference + t)
                    ? row[t] * scale
                    : -std::numeric_limits<S>::infinity();
   }

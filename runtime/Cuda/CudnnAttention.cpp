@@ -25,14 +25,19 @@ constexpr int64_t alignment = CudnnPlan::workspaceAlignment;
 
 /// The numbers that graphs read from the host.
 struct Numbers {
-  explicit Numbers(double scale) : scale(static_cast<float>(scale)) {}
+  explicit Numbers(const AttentionDesc &desc)
+      : scale(static_cast<float>(desc.scale)),
+        window(static_cast<float>(desc.window)) {}
   void addTo(llvm::SmallVectorImpl<CudnnPlan::Argument> &arguments,
              const AttentionDesc &desc) {
     arguments.push_back({Scale, &scale});
     if (desc.causal)
       arguments.push_back({Hidden, &hidden});
+    if (desc.window)
+      arguments.push_back({Window, &window});
   }
-  float scale, hidden = -std::numeric_limits<float>::infinity(), one = 1;
+  float scale, window, hidden = -std::numeric_limits<float>::infinity(),
+                       one = 1;
 };
 
 void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
@@ -57,7 +62,7 @@ public:
   llvm::Error execute(CUstream stream, const DeviceAddress *arguments,
                       DeviceAddress workspace) override {
     CUdeviceptr base = llvm::alignTo(toCuda(workspace), alignment);
-    Numbers numbers(desc.scale);
+    Numbers numbers(desc);
     llvm::SmallVector<CudnnPlan::Argument> all;
     auto add = [&](int64_t number) {
       all.push_back({number, pointer(toCuda(*arguments++))});
@@ -97,7 +102,7 @@ public:
       return pointer(base + static_cast<CUdeviceptr>(place(piece)));
     };
     auto next = [&] { return pointer(toCuda(*arguments++)); };
-    Numbers numbers(desc.forward.scale);
+    Numbers numbers(desc.forward);
     llvm::SmallVector<CudnnPlan::Argument> all = {
         {Q, next()}, {K, next()}, {V, next()}};
     numbers.addTo(all, desc.forward);

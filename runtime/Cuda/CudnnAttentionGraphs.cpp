@@ -53,6 +53,8 @@ std::string findObstacle(const AttentionDesc &desc) {
            "none";
   if (desc.causal && desc.q.sizes[2] != desc.k.sizes[2])
     return "causal attention is left to cuDNN with as many keys as queries";
+  if (desc.window && !desc.causal)
+    return "a window is left to cuDNN in causal attention";
   if (desc.q.numElements() == 0 || desc.k.numElements() == 0 ||
       desc.v.numElements() == 0)
     return "cuDNN has no attention to nothing";
@@ -202,14 +204,24 @@ private:
         graph.tensor(Mask, sizesOf(mask), stridesOf(mask), toCudnn(mask.dtype));
     return apply(CUDNN_POINTWISE_ADD, s, &added);
   }
-  /// What is behind a query's own place becomes -inf.
+  /// What is behind a query's own place becomes -inf, and what is before its
+  /// window.
   Tensor hide(const Tensor &s) {
     if (!desc.causal)
       return s;
     Tensor query = graph.indices(s, 2), key = graph.indices(s, 3);
+    Tensor y = keepWhere(CUDNN_POINTWISE_CMP_GE, query, key, s);
+    if (!desc.window)
+      return y;
+    query = graph.indices(y, 2), key = graph.indices(y, 3);
+    Tensor window = graph.scalar(Window), end = graph.between(scores);
+    graph.pointwise(CUDNN_POINTWISE_ADD, end, key, &window);
+    return keepWhere(CUDNN_POINTWISE_CMP_GT, end, query, y);
+  }
+  Tensor keepWhere(cudnnPointwiseMode_t comparison, const Tensor &a,
+                   const Tensor &b, const Tensor &s) {
     Tensor isSeen = graph.between(scores, CUDNN_DATA_BOOLEAN);
-    graph.pointwise(CUDNN_POINTWISE_CMP_GE, isSeen, query, &key, nullptr,
-                    CUDNN_DATA_BOOLEAN);
+    graph.pointwise(comparison, isSeen, a, &b, nullptr, CUDNN_DATA_BOOLEAN);
     Tensor hidden = graph.scalar(Hidden), y = graph.between(scores);
     graph.pointwise(CUDNN_POINTWISE_BINARY_SELECT, y, s, &hidden, &isSeen);
     return y;

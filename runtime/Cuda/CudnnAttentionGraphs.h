@@ -17,7 +17,7 @@ namespace ax::rt::cuda {
 ///   DQSums    dq in f32, dense, where it is added up in any order
 ///
 /// and Mask, if there is one, with 1 along dimensions in which it is the same.
-/// Scale, Hidden (-inf, where attention is causal) and One are numbers.
+/// Scale, Hidden (-inf, where attention is causal), Window and One are numbers.
 namespace attention {
 enum Number : int64_t {
   Q = 1,
@@ -34,7 +34,8 @@ enum Number : int64_t {
   DQ,
   DQSums,
   DK,
-  DV
+  DV,
+  Window
 };
 } // namespace attention
 

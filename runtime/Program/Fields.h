@@ -114,7 +114,7 @@ void visit(Archive &a, AttentionDesc &desc) {
   a(1, desc.q), a(2, desc.k), a(3, desc.v), a(4, desc.out);
   a(5, desc.hasMask), a(6, desc.mask), a(7, desc.scale), a(8, desc.causal);
   a(9, desc.softcap), a(10, desc.emptyRowsZero), a(11, desc.givesLogSums);
-  a(12, desc.emptyRowsMean);
+  a(12, desc.emptyRowsMean), a(13, desc.window);
 }
 
 template <typename Archive>

@@ -27,6 +27,7 @@ constexpr int64_t mostInWindow = int64_t(1) << 30;
 
 const char *const badSizes = "its sizes do not fit each other";
 const char *const badTypes = "its types do not fit each other";
+const char *const badWindow = "its window has no end";
 
 /// Returns what is wrong with a view by itself; the elements of a sound one lie
 /// within what can be addressed.
@@ -221,6 +222,9 @@ Fault faultOf(const AttentionDesc &d) {
   if (!isFloat(d.q.dtype) || d.k.dtype != d.q.dtype || d.v.dtype != d.q.dtype ||
       d.out.dtype != d.q.dtype)
     return badTypes;
+  bool hasEnd = d.causal || (d.hasMask && d.mask.dtype == DType::I64);
+  if (d.window < 0 || d.window > mostKeys || (d.window > 0 && !hasEnd))
+    return badWindow;
   if (!d.hasMask)
     return "";
   if (Fault fault = findFault(d.mask); !fault.empty())

@@ -75,9 +75,9 @@ bool PoolDesc::operator==(const PoolDesc &o) const {
 bool AttentionDesc::operator==(const AttentionDesc &o) const {
   return q == o.q && k == o.k && v == o.v && out == o.out &&
          hasMask == o.hasMask && (!hasMask || mask == o.mask) &&
-         scale == o.scale && causal == o.causal && softcap == o.softcap &&
-         emptyRowsZero == o.emptyRowsZero && emptyRowsMean == o.emptyRowsMean &&
-         givesLogSums == o.givesLogSums;
+         scale == o.scale && causal == o.causal && window == o.window &&
+         softcap == o.softcap && emptyRowsZero == o.emptyRowsZero &&
+         emptyRowsMean == o.emptyRowsMean && givesLogSums == o.givesLogSums;
 }
 
 bool TopKDesc::operator==(const TopKDesc &o) const {
@@ -233,7 +233,9 @@ std::vector<TensorDesc> argumentsOf(const BlockMatmulDesc &desc) {
 struct Describe {
   static std::string pairs(const AttentionDesc &d) {
     return shapeToString(d.q.sizes) + " over " + typed(d.k) +
-           (d.causal ? " causal" : "") + (d.hasMask ? " masked" : "");
+           (d.causal ? " causal" : "") +
+           (d.window ? " window " + std::to_string(d.window) : "") +
+           (d.hasMask ? " masked" : "");
   }
   std::string operator()(const MatmulDesc &d) const {
     std::string a =

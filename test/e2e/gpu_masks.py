@@ -79,12 +79,13 @@ def trains(graph, *flags, steps=3, mask=None):
               inputs={} if mask is None else {"mask": mask})
 
 
-def plan(shape, causal, empty):
+def plan(shape, causal, empty, window):
     """Attention, what it gives and its gradients, of which a mask hides. `empty`: what
-    queries give that see nothing."""
+    queries give that see nothing. `window`: 0 is none."""
     q, k = (f"tensor<2x{heads}x{ROWS}x{SIZE}xf32>" for heads in (HEADS, 2))
     mask = f"tensor<{'x'.join(map(str, shape))}xi1>"
-    flags = ["causal"] * causal + [f"empty_rows_{empty}"] * (empty != "NaN")
+    flags = (["causal"] * causal + [f"empty_rows_{empty}"] * (empty != "NaN")
+             + [f"window = {window} : i64"] * (window > 0))
     how = (f"mask %m : {mask} scale 0.35 "
            f"{{{', '.join([*flags, 'product_type = bf16'])}}}")
     given = {"q": q, "k": k, "v": k, "g": q, "mask": mask}
@@ -112,9 +113,9 @@ def plan(shape, causal, empty):
 """
 
 
-def seesNoKey(shape, causal, empty):
+def seesNoKey(shape, causal, empty, window=0):
     """Of queries without a key the gradients are 0, no numbers, or those of a mean."""
-    isTheSame(plan(shape, causal, empty), rtol=0.02, atol=0.02, target=CUDNN,
+    isTheSame(plan(shape, causal, empty, window), rtol=0.02, atol=0.02, target=CUDNN,
               command=GIVEN, inputs={"mask": hiding(shape)})
 
 
@@ -241,6 +242,9 @@ def cases(every):
             for empty in "NaN", "zero", "mean":
                 yield (f"no keys {name} give {empty}", seesNoKey, shape,
                        causal, empty)
+                if causal:
+                    yield (f"no keys {name} in a window give {empty}", seesNoKey,
+                           shape, causal, empty, 2)
             for mask in ("bool", "random", *(NUMBERS if every or not causal else ())):
                 # Where all keys have the lowest number, scores are rounded away
                 # by the CPU, and not by what is added for cuDNN.

@@ -69,6 +69,10 @@ std::vector<LaidAttention> everyTypeLayoutAndGroup() {
           all.push_back({desc, layout});
           desc.givesLogSums = true;
           all.push_back({desc, layout});
+          if (!causal)
+            continue;
+          desc.window = 5;
+          all.push_back({desc, layout});
         }
   return all;
 }
@@ -118,6 +122,8 @@ AttentionDesc RandomAttention::next() {
                                          shape, layout(), causal);
   if (number(3) == 0)
     desc.scale = 0.3;
+  if (causal && number(2))
+    desc.window = 1 + number(shape.queries);
   desc.givesLogSums = number(2);
   if (number(2))
     mask(desc);

@@ -56,6 +56,9 @@ TEST_F(AttentionRefusals, SaysWhatIsNotLeftToCudnn) {
   expectBoth(
       makeAttentionDesc(DType::F16, shape, HeadLayout::Heads, /*causal=*/true),
       "causal attention is left to cuDNN with as many keys as queries");
+  desc = plain;
+  desc.window = 3;
+  expectBoth(desc, "a window is left to cuDNN in causal attention");
   shape.keys = 0;
   expectBoth(makeAttentionDesc(DType::F16, shape),
              "cuDNN has no attention to nothing");

@@ -71,6 +71,20 @@ TEST_F(CudnnPlanTest, Gpt2) {
               layout);
 }
 
+// Alone and beside a mask of keys, as padding is.
+TEST_F(CudnnPlanTest, Windows) {
+  for (bool isMasked : {false, true})
+    for (int64_t keyHeads : {2, 8}) {
+      AttentionDesc desc =
+          makeAttentionDesc(DType::BF16, {2, 8, keyHeads, 1024, 1024, 128},
+                            HeadLayout::Heads, /*causal=*/true);
+      desc.window = 256;
+      if (isMasked)
+        addMask(desc, DType::BF16, {2, 1, 1, 1024});
+      checkBoth(desc, HeadLayout::Heads);
+    }
+}
+
 // There is no gradient of the scores in memory then.
 TEST_F(CudnnPlanTest, AnyOrder) {
   for (int64_t keyHeads : {2, 8}) {

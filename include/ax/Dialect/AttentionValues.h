@@ -16,7 +16,7 @@ struct AttentionValues {
       : q(op.getQ()), k(op.getK()), v(op.getV()), mask(op.getMask()),
         scale(op.getScale().convertToDouble()), causal(op.getCausal()),
         emptyRowsZero(op.getEmptyRowsZero()),
-        emptyRowsMean(op.getEmptyRowsMean()) {
+        emptyRowsMean(op.getEmptyRowsMean()), window(op.getWindow()) {
     if (auto cap = op.getSoftcap())
       softcap = cap->convertToDouble();
   }
@@ -27,6 +27,7 @@ struct AttentionValues {
   double scale;
   std::optional<double> softcap;
   bool causal, emptyRowsZero, emptyRowsMean;
+  std::optional<int64_t> window;
 };
 
 /// Whether attention of `q` to `k` can have the mask: of a size that broadcasts

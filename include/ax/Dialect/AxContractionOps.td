@@ -158,8 +158,10 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
     same for all queries: query i attends to key t if t <= i + m, as if it was
     causal. `causal`:
     query i attends to keys <= i + T - S; others do not count, NaN neither, while
-    what a mask hides is 0 times its value, or is not read. `softcap` c: scores become
-    c tanh(scores / c) before the mask. A row from which mask and `causal` hide all
+    what a mask hides is 0 times its value, or is not read. `window` w, beside one of
+    these or both: of keys <= p, as they say, those > p - w; others do not count. p
+    is i + T - S, i + m, or the lesser. `softcap` c: scores become
+    c tanh(scores / c) before the mask. A row from which mask, `causal` and `window` hide all
     keys gives 0 with `empty_rows_zero`; the mean of all values with `empty_rows_mean`, as it
     attends to all keys alike, also those that are hidden; NaN otherwise. `product_type`: what factors of products
     are rounded to where this is made of products (the numbers of `--precision`); a
@@ -168,8 +170,9 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
   }];
   let arguments = (ins Ax_FloatTensor:$q, Ax_FloatTensor:$k, Ax_FloatTensor:$v,
     Optional<Ax_Tensor>:$mask, F64Attr:$scale, UnitAttr:$causal,
-    OptionalAttr<F64Attr>:$softcap, UnitAttr:$empty_rows_zero,
-    UnitAttr:$empty_rows_mean, OptionalAttr<TypeAttr>:$product_type);
+    OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap,
+    UnitAttr:$empty_rows_zero, UnitAttr:$empty_rows_mean,
+    OptionalAttr<TypeAttr>:$product_type);
   let results = (outs Ax_FloatTensor:$result);
   let assemblyFormat = [{
     $q `,` $k `,` $v (`mask` $mask^ `:` type($mask))? `scale` $scale attr-dict
@@ -194,9 +197,9 @@ def Ax_AttentionGradientOp : Ax_InferredOp<"attention_gradient", [
   }];
   let arguments = (ins Ax_FloatTensor:$q, Ax_FloatTensor:$k, Ax_FloatTensor:$v,
     Ax_FloatTensor:$result, Ax_FloatTensor:$gradient, Optional<Ax_Tensor>:$mask,
-    F64Attr:$scale, UnitAttr:$causal, OptionalAttr<F64Attr>:$softcap,
-    UnitAttr:$empty_rows_zero, UnitAttr:$empty_rows_mean,
-    OptionalAttr<TypeAttr>:$product_type);
+    F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
+    OptionalAttr<F64Attr>:$softcap, UnitAttr:$empty_rows_zero,
+    UnitAttr:$empty_rows_mean, OptionalAttr<TypeAttr>:$product_type);
   let results = (outs Ax_FloatTensor:$dq, Ax_FloatTensor:$dk,
     Ax_FloatTensor:$dv);
   let assemblyFormat = [{

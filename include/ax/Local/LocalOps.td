@@ -227,7 +227,8 @@ def Axl_LocalAttentionOp : Axl_Op<"attention", [Pure]> {
   }];
   let arguments = (ins Axl_FloatTensor:$q, Axl_FloatTensor:$k,
     Axl_FloatTensor:$v, Optional<Axl_Tensor>:$mask, F64Attr:$scale,
-    UnitAttr:$causal, UnitAttr:$empty_rows_zero);
+    UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
+    UnitAttr:$empty_rows_zero);
   let results = (outs Axl_FloatTensor:$result, Axl_FloatTensor:$log_sums);
   let assemblyFormat = [{
     $q `,` $k `,` $v (`mask` $mask^ `:` type($mask))? `scale` $scale attr-dict
@@ -248,7 +249,8 @@ def Axl_LocalAttentionGradientOp : Axl_Op<"attention_gradient", [Pure]> {
   let arguments = (ins Axl_FloatTensor:$q, Axl_FloatTensor:$k,
     Axl_FloatTensor:$v, Axl_FloatTensor:$result, Axl_FloatTensor:$gradient,
     Optional<Axl_Tensor>:$mask, Axl_FloatTensor:$log_sums, F64Attr:$scale,
-    UnitAttr:$causal, UnitAttr:$empty_rows_zero);
+    UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
+    UnitAttr:$empty_rows_zero);
   let results = (outs Axl_FloatTensor:$dq, Axl_FloatTensor:$dk,
     Axl_FloatTensor:$dv);
   let assemblyFormat = [{

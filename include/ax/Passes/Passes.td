@@ -72,8 +72,10 @@ def RaiseAttention : Pass<"ax-raise-attention"> {
     taken in. A mask that is known and exactly causal becomes `causal`. So does
     one that beside later keys hides some from all queries, by an input, and
     leaves a mask of these; where the number that hides is finite, rows that see
-    nothing are a mean (`empty_rows_mean`). One that holds more stays a mask:
-    finite mask values mean something in rows that are masked as a whole.
+    nothing are a mean (`empty_rows_mean`). What it hides that is too far back makes
+    a `window`; one that ends elsewhere, as one to both sides does, is counted from
+    places, a mask of i64. One that holds more stays a mask: finite mask values mean
+    something in rows that are masked as a whole.
   }];
   let dependentDialects = ["ax::AxDialect"];
 }

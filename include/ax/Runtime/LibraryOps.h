@@ -145,6 +145,10 @@ struct AttentionDesc {
   double scale = 1;
   /// Query i attends to keys <= i + T - S; others do not count, NaN neither.
   bool causal = false;
+  /// When > 0, beside one of these or both: of keys <= p, as they say, query i
+  /// attends to those > p - window; others do not count. p is i + T - S, i + m,
+  /// or the lesser.
+  int64_t window = 0;
   /// When > 0, scores become softcap tanh(scores / softcap) before the mask.
   double softcap = 0;
   /// A row with nothing to attend to gives 0 instead of NaN.

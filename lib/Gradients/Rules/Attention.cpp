@@ -24,8 +24,8 @@ static LogicalResult attention(AttentionOp op, GradientBuilder &g) {
   }
   auto made = AttentionGradientOp::create(
       g.b, op.getQ(), op.getK(), op.getV(), op.getResult(), g.ofResult(),
-      op.getMask(), op.getScaleAttr(), op.getCausalAttr(), op.getSoftcapAttr(),
-      op.getEmptyRowsZeroAttr(), op.getEmptyRowsMeanAttr(),
+      op.getMask(), op.getScaleAttr(), op.getCausalAttr(), op.getWindowAttr(),
+      op.getSoftcapAttr(), op.getEmptyRowsZeroAttr(), op.getEmptyRowsMeanAttr(),
       /*product_type=*/TypeAttr());
   g.give(op.getQMutable(), [&] { return made.getDq(); });
   g.give(op.getKMutable(), [&] { return made.getDk(); });

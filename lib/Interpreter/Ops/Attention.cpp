@@ -7,6 +7,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace ax::interpreter {
@@ -57,9 +58,7 @@ public:
       }
       if (!mask.empty())
         score += mask[row * keys + t];
-      if (values.causal && t > row % queries + keys - queries)
-        score = -INFINITY;
-      if (!places.empty() && t - row % queries > places[row * keys + t])
+      if (!isInBand(row, t))
         score = -INFINITY;
       to.p[t] = score;
     }
@@ -86,6 +85,19 @@ public:
   const int64_t queries, keys, d, dv;
 
 private:
+  /// By causality, places and a window.
+  bool isInBand(int64_t row, int64_t t) const {
+    int64_t further = t - row % queries;
+    int64_t last =
+        values.causal ? keys - queries : std::numeric_limits<int64_t>::max();
+    if (!places.empty())
+      last = std::min(last, places[row * keys + t]);
+    // A difference of 64 bits, which is not negative, may need all of them.
+    auto behind = static_cast<uint64_t>(last) - static_cast<uint64_t>(further);
+    return further <= last &&
+           (!values.window || behind < static_cast<uint64_t>(*values.window));
+  }
+
   /// Reads the mask as numbers to be added, for every score.
   void readMask(const HostTensor &tensor) {
     if (tensor.getType() == DType::I64) {

@@ -319,6 +319,20 @@
 // -----
 
 %q = ax.iota dim 0 : tensor<1x4x8x8xf32>
+// expected-error @+2 {{window 0 is not from 1 to 2^31 - 1}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.attention %q, %q, %q scale 1.0 {causal, window = 0 : i64} : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>
+
+// -----
+
+%q = ax.iota dim 0 : tensor<1x4x8x8xf32>
+// expected-error @+2 {{a window ends where causal or a mask of i64 says}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.attention %q, %q, %q scale 1.0 {window = 3 : i64} : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>
+
+// -----
+
+%q = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %k = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %v = ax.iota dim 0 : tensor<1x4x8x8xf32>
 %m = ax.iota dim 0 : tensor<1x4x8x9xf32>

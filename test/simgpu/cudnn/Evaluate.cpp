@@ -246,6 +246,8 @@ private:
       return go([](double x, double b, double) { return x / b; });
     case CUDNN_POINTWISE_CMP_GE:
       return go([](double x, double b, double) { return double(x >= b); });
+    case CUDNN_POINTWISE_CMP_GT:
+      return go([](double x, double b, double) { return double(x > b); });
     case CUDNN_POINTWISE_BINARY_SELECT:
       return go([](double x, double b, double t) { return t != 0 ? x : b; });
     default:

@@ -124,6 +124,7 @@ static size_t numOperands(cudnnPointwiseMode_t mode) {
   case CUDNN_POINTWISE_MUL:
   case CUDNN_POINTWISE_DIV:
   case CUDNN_POINTWISE_CMP_GE:
+  case CUDNN_POINTWISE_CMP_GT:
     return 2;
   case CUDNN_POINTWISE_BINARY_SELECT:
     return 3;
@@ -149,7 +150,8 @@ static Fault checkPointwise(const Node &node) {
         return mismatch("the sizes of a pointwise operation do not fit each "
                         "other");
   }
-  bool compares = node.mode == CUDNN_POINTWISE_CMP_GE;
+  bool compares = node.mode == CUDNN_POINTWISE_CMP_GE ||
+                  node.mode == CUDNN_POINTWISE_CMP_GT;
   if (node.type != (compares ? CUDNN_DATA_BOOLEAN : CUDNN_DATA_FLOAT))
     return {CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
             "the pointwise mode does not compute in that type"};

@@ -109,7 +109,8 @@ public:
   }
   Value attend(Value q, Value k, Value v) {
     Value heads = make<AttentionOp>(q, k, v, Value(), llvm::APFloat(0.5), true,
-                                    FloatAttr(), /*empty_rows_zero=*/false,
+                                    /*window=*/IntegerAttr(), FloatAttr(),
+                                    /*empty_rows_zero=*/false,
                                     /*empty_rows_mean=*/false,
                                     /*product_type=*/TypeAttr());
     Value merged = transpose(heads, {0, 2, 1, 3});

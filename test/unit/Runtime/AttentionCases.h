@@ -62,15 +62,18 @@ inline AttentionWeights weigh(const AttentionDesc &desc, const ViewData &q,
       score = desc.softcap * capped;
       slope = 1 - capped * capped;
     }
+    double last =
+        desc.causal ? static_cast<double>(query[2] + keys - queries) : INFINITY;
     if (desc.hasMask) {
       double given = mask->get({query[0], query[1], query[2], t});
-      bool isNumber = desc.mask.dtype == DType::I64;
-      if (desc.mask.dtype != DType::Bool && !isNumber)
+      if (desc.mask.dtype == DType::I64)
+        last = std::min(last, query[2] + given);
+      else if (desc.mask.dtype != DType::Bool)
         score += given;
-      else if (isNumber ? t > query[2] + given : given == 0)
+      else if (given == 0)
         score = -INFINITY;
     }
-    if (desc.causal && t > query[2] + keys - queries)
+    if (t > last || (desc.window > 0 && t <= last - desc.window))
       score = -INFINITY;
     to.p.push_back(score);
     to.slopes.push_back(slope);

@@ -144,6 +144,25 @@ TEST(AttentionGradientTest, ManyQueries) {
   }
 }
 
+TEST(AttentionGradientTest, Windows) {
+  for (int64_t window : {1, 17, 70, 1000})
+    for (DType type : {DType::F32, DType::F64})
+      for (int mask : {0, 1, 2}) {
+        AttentionDesc desc = makeAttention({2, 4, 2, 230, 260, 8, 16}, type);
+        desc.causal = mask != 2;
+        desc.window = window;
+        desc.hasMask = mask != 0;
+        desc.mask = TensorDesc::dense(mask == 1 ? DType::Bool : DType::I64,
+                                      {2, 4, 230, 260});
+        desc.mask.strides[1] = desc.mask.strides[2] = 0;
+        check(makeGradient(desc));
+        desc.emptyRowsMean = true;
+        check(makeGradient(desc));
+        desc.softcap = 0.5;
+        check(makeGradient(desc));
+      }
+}
+
 TEST(AttentionGradientTest, ThreadsDoNotChangeABit) {
   AttentionGradientDesc desc =
       makeGradient(makeAttention({3, 4, 2, 40, 50, 8, 8}, DType::F32));

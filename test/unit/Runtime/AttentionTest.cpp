@@ -109,6 +109,75 @@ TEST(AttentionTest, PlacesOfKeys) {
       }
 }
 
+// Several blocks of queries, of which each reads other keys.
+TEST(AttentionTest, Windows) {
+  for (AttentionSizes s : {AttentionSizes{1, 2, 1, 150, 150, 8, 8},
+                           AttentionSizes{2, 4, 2, 70, 130, 8, 16},
+                           AttentionSizes{1, 1, 1, 90, 40, 4, 4},
+                           AttentionSizes{2, 2, 1, 1, 200, 8, 8}})
+    for (DType type : {DType::F32, DType::F64, DType::BF16})
+      for (int64_t window : {1, 17, 64, 1000})
+        for (int empty : {0, 1, 2}) {
+          AttentionDesc desc = makeAttention(s, type);
+          desc.causal = true;
+          desc.window = window;
+          desc.emptyRowsZero = empty == 1;
+          desc.emptyRowsMean = empty == 2;
+          check(desc);
+          desc.softcap = 0.5;
+          check(desc);
+        }
+}
+
+TEST(AttentionTest, WindowsBesideMasks) {
+  for (AttentionSizes s : {AttentionSizes{2, 4, 2, 70, 130, 8, 16},
+                           AttentionSizes{2, 2, 1, 1, 200, 8, 8},
+                           AttentionSizes{1, 2, 2, 100, 100, 8, 8}})
+    for (DType type : {DType::Bool, DType::F32, DType::I64})
+      for (int flags = 0; flags < 16; ++flags)
+        for (bool isMean : {false, true}) {
+          AttentionDesc desc = makeAttention(s, DType::F32);
+          desc.hasMask = true;
+          desc.emptyRowsMean = isMean;
+          desc.window = 20;
+          desc.causal = type != DType::I64 || flags % 3 == 0;
+          desc.mask =
+              TensorDesc::dense(type, {s.batch, s.heads, s.queries, s.keys});
+          for (size_t d = 0; d < 4; ++d)
+            if (flags >> d & 1 || (d == 2 && type == DType::I64))
+              desc.mask.strides[d] = 0;
+          check(desc, 1, [&](ViewData &mask) {
+            std::mt19937 random(3);
+            for (int64_t i = 0; i < mask.memory.numElements(); ++i)
+              if (type == DType::I64)
+                mask.memory.setInt(
+                    i, random() % 3 ? static_cast<int64_t>(random() % 150) - 10
+                       : random() % 2 ? std::numeric_limits<int64_t>::min()
+                                      : std::numeric_limits<int64_t>::max());
+              else if (type == DType::Bool)
+                mask.memory.setDouble(i, random() % 30 == 0);
+          });
+        }
+}
+
+// Padding behind: the last queries' windows have no key, though earlier ones
+// see some.
+TEST(AttentionTest, WindowsInPadding) {
+  for (bool isMean : {false, true}) {
+    AttentionDesc desc = makeAttention({1, 2, 1, 120, 120, 8, 8}, DType::F32);
+    desc.causal = desc.hasMask = true;
+    desc.emptyRowsMean = isMean;
+    desc.emptyRowsZero = !isMean;
+    desc.window = 16;
+    desc.mask = TensorDesc::dense(DType::Bool, {1, 2, 120, 120});
+    desc.mask.strides = {0, 0, 0, 1};
+    check(desc, 1, [&](ViewData &mask) {
+      for (int64_t key = 0; key < 120; ++key)
+        mask.memory.setDouble(key, key >= 3 && key < 50 ? 1 : 0);
+    });
+  }
+}
+
 // The first key that anybody sees is none that the first query sees.
 TEST(AttentionTest, PlacesFurtherBehind) {
   AttentionDesc desc = makeAttention({1, 2, 1, 70, 100, 8, 8}, DType::F32);
@@ -204,20 +273,23 @@ TEST(AttentionTest, HiddenKeysDoNotCount) {
   AttentionDesc desc =
       makeAttention({1, 1, 1, length, length, 4, 4}, DType::F32);
   desc.causal = true;
-  for (int operand : {1, 2})
-    for (int64_t key : {0, 10, 30, 59}) {
-      std::vector<ViewData> data;
-      std::mt19937 random(1);
-      for (int i = 0; i < 4; ++i) {
-        data.emplace_back(argumentDesc(desc, i));
-        data.back().fillRandom(random);
+  for (int64_t window : {0, 20})
+    for (int operand : {1, 2})
+      for (int64_t key : {0, 10, 30, 59}) {
+        desc.window = window;
+        std::vector<ViewData> data;
+        std::mt19937 random(1);
+        for (int i = 0; i < 4; ++i) {
+          data.emplace_back(argumentDesc(desc, i));
+          data.back().fillRandom(random);
+        }
+        data[operand].memory.setDouble(key * 4, std::nan(""));
+        runLibrary(desc, data);
+        for (int64_t row = 0; row < length; ++row)
+          EXPECT_EQ(std::isnan(data[3].memory.getDouble(row * 4)),
+                    row >= key && (window == 0 || row < key + window))
+              << operand << " " << key << " " << row;
       }
-      data[operand].memory.setDouble(key * 4, std::nan(""));
-      runLibrary(desc, data);
-      for (int64_t row = 0; row < length; ++row)
-        EXPECT_EQ(std::isnan(data[3].memory.getDouble(row * 4)), row >= key)
-            << operand << " " << key << " " << row;
-    }
 }
 
 /// Every query attends to keys first .. last - 1; of the others the mask says

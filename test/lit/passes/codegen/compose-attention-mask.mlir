@@ -110,3 +110,24 @@ axl.stage @sums(%q: tensor<1x2x16x8xbf16>, %k: tensor<1x2x4x8xbf16>, %g: tensor<
   %c:3 = ax.attention_gradient %q, %k, %k, %0, %g mask %m : tensor<1x1x16x4xi1> scale 1.000000e+00 {causal} : tensor<1x2x16x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>
   axl.yield %a#0, %b#0, %c#0 : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
 }
+
+// Beside causality with as many keys as queries a window is cuDNN's own, also in the
+// gradient; whether each query sees a key of a mask depends on it. One of other numbers
+// of keys, or from places, is written into the mask.
+// CHECK-LABEL: axl.stage @windows
+// CHECK: %[[D:.*]] = ax.compare gt
+// CHECK: ax.binary logical_and %{{.*}}, %[[D]]
+// CHECK: ax.reduce max
+// CHECK: %[[Y:.*]], %[[S:.*]] = axl.attention %arg0, %arg0, %arg0 mask %[[B:.*]] : tensor<1x1x16x16xbf16> scale 1.000000e+00 {causal, empty_rows_zero, window = 4 : i64} :
+// CHECK: axl.attention_gradient {{.*}} mask %[[B]] : tensor<1x1x16x16xbf16> sums %[[S]] scale 1.000000e+00 {causal, empty_rows_zero, window = 4 : i64} :
+// CHECK: ax.attention %arg0, %arg1, %arg1 mask %{{.*}} : tensor<1x1x16x32xbf16> scale 1.000000e+00 :
+// CHECK: ax.compare le
+// CHECK: ax.compare gt
+// CHECK: ax.attention %arg0, %arg0, %arg0 mask %{{.*}} : tensor<1x1x16x16xbf16> scale 1.000000e+00 :
+axl.stage @windows(%q: tensor<1x2x16x8xbf16>, %k: tensor<1x2x32x8xbf16>, %m: tensor<1x1x1x16xi1>, %p: tensor<1x1x1x1xi64>) {
+  %0 = ax.attention %q, %q, %q mask %m : tensor<1x1x1x16xi1> scale 1.000000e+00 {causal, window = 4 : i64, empty_rows_zero} : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>
+  %a:3 = ax.attention_gradient %q, %q, %q, %0, %q mask %m : tensor<1x1x1x16xi1> scale 1.000000e+00 {causal, window = 4 : i64, empty_rows_zero} : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
+  %1 = ax.attention %q, %k, %k scale 1.000000e+00 {causal, window = 4 : i64} : tensor<1x2x16x8xbf16>, tensor<1x2x32x8xbf16>, tensor<1x2x32x8xbf16> -> tensor<1x2x16x8xbf16>
+  %2 = ax.attention %q, %q, %q mask %p : tensor<1x1x1x1xi64> scale 1.000000e+00 {window = 4 : i64} : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16> -> tensor<1x2x16x8xbf16>
+  axl.yield %0, %a#0, %1, %2 : tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>, tensor<1x2x16x8xbf16>
+}

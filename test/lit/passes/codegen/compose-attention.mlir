@@ -71,3 +71,15 @@ axl.stage @precision_forwards(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x5x8xf32>) 
   %0 = ax.attention %q, %k, %k scale 1.000000e+00 {product_type = bf16} : tensor<1x1x3x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x3x8xf32>
   axl.yield %0 : tensor<1x1x3x8xf32>
 }
+
+// A window is another comparison of places.
+// CHECK-LABEL: axl.stage @window
+// CHECK: %[[LE:.*]] = ax.compare le
+// CHECK: %[[GT:.*]] = ax.compare gt
+// CHECK: ax.binary logical_and %[[LE]], %[[GT]]
+// CHECK: ax.softmax
+// CHECK-NOT: ax.attention
+axl.stage @window(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x5x8xf32>) {
+  %0 = ax.attention %q, %k, %k scale 1.000000e+00 {causal, window = 2 : i64} : tensor<1x1x3x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x3x8xf32>
+  axl.yield %0 : tensor<1x1x3x8xf32>
+}

@@ -105,7 +105,8 @@ ax.plan @states version 2 {
 
 // Of causal attention whose queries are split, a rank has the place of its first; the
 // gradient, too. Of keys that are hidden no query is behind the place. Beside
-// another mask it has all of it written out.
+// another mask it has all of it written out, with its window; else a window counts from
+// places.
 // CHECK-LABEL: ax.plan @context
 // CHECK: axl.stage @forwards
 // CHECK: %[[AT:.*]] = axl.axis_index {context}
@@ -121,18 +122,25 @@ ax.plan @states version 2 {
 // CHECK: %[[ADDED:.*]] = ax.cast %[[KEYS]] : tensor<1x1x1x7xi1> -> tensor<1x1x1x7xf32>
 // CHECK: %[[BOTH:.*]] = ax.select %{{.*}}, %[[ADDED]], %{{.*}} -> tensor<1x1x3x7xf32>
 // CHECK: ax.attention %{{.*}} mask %[[BOTH]] : tensor<1x1x3x7xf32> scale 3.000000e+00 :
+// CHECK: ax.attention %{{.*}} mask %{{.*}} : tensor<1x1x1x1xi64> scale 4.000000e+00 {window = 2 : i64} :
+// CHECK: %[[IS:.*]] = ax.compare gt %{{.*}} : tensor<1x1x1x7xi64>, tensor<1x1x3x1xi64>
+// CHECK: %[[IN:.*]] = ax.binary logical_and %{{.*}}, %[[IS]]
+// CHECK: %[[W:.*]] = ax.select %[[IN]]
+// CHECK: ax.attention %{{.*}} mask %[[W]] : tensor<1x1x3x7xf32> scale 5.000000e+00 :
 ax.plan @context version 1 {
   ax.mesh [context = 2]
-  ax.program @main(%q: tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, %k: tensor<1x2x7x8xf32>, %m: tensor<1x1x1x7xi1>) -> (tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>) {
-    %s:3 = ax.stage @forwards on 0 (%a = %q : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, %b = %k : tensor<1x2x7x8xf32>, %c = %m : tensor<1x1x1x7xi1>) -> (tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>) {
+  ax.program @main(%q: tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, %k: tensor<1x2x7x8xf32>, %m: tensor<1x1x1x7xi1>) -> (tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>) {
+    %s:5 = ax.stage @forwards on 0 (%a = %q : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, %b = %k : tensor<1x2x7x8xf32>, %c = %m : tensor<1x1x1x7xi1>) -> (tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>) {
       %0 = ax.attention %a, %b, %b scale 1.000000e+00 {causal} : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x7x8xf32>, tensor<1x2x7x8xf32> -> tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>
       %dq, %dk, %dv = ax.attention_gradient %a, %b, %b, %0, %a scale 1.000000e+00 {causal} : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x7x8xf32>, tensor<1x2x7x8xf32>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>> -> tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x7x8xf32, #ax.layout<[{}, {}, {}, {}], partial sum {context}>>, tensor<1x2x7x8xf32, #ax.layout<[{}, {}, {}, {}], partial sum {context}>>
       %1 = ax.attention %a, %b, %b mask %c : tensor<1x1x1x7xi1> scale 2.000000e+00 {causal, empty_rows_mean} : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x7x8xf32>, tensor<1x2x7x8xf32> -> tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>
       %added = ax.cast %c : tensor<1x1x1x7xi1> -> tensor<1x1x1x7xf32>
       %2 = ax.attention %a, %b, %b mask %added : tensor<1x1x1x7xf32> scale 3.000000e+00 {causal} : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x7x8xf32>, tensor<1x2x7x8xf32> -> tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>
-      ax.yield %dq, %1, %2 : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>
+      %3 = ax.attention %a, %b, %b scale 4.000000e+00 {causal, window = 2 : i64} : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x7x8xf32>, tensor<1x2x7x8xf32> -> tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>
+      %4 = ax.attention %a, %b, %b mask %added : tensor<1x1x1x7xf32> scale 5.000000e+00 {causal, window = 2 : i64} : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x7x8xf32>, tensor<1x2x7x8xf32> -> tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>
+      ax.yield %dq, %1, %2, %3, %4 : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>
     }
     ax.schedule "once" { stage 0: "F0" }
-    ax.return %s#0, %s#1, %s#2 : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>
+    ax.return %s#0, %s#1, %s#2, %s#3, %s#4 : tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>, tensor<1x2x6x8xf32, #ax.layout<[{}, {}, {context}, {}]>>
   }
 }

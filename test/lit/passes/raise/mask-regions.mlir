@@ -44,11 +44,13 @@ ax.program @causal(%q: tensor<1x2x5000x4xf32>, %k: tensor<1x2x6000x4xf32>, %v: t
   ax.return %r0, %r1, %r2, %r3, %r4, %r5 : tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>
 }
 
-// One key fewer, and none behind a window; a number that is no more than a large
-// score.
+// One key fewer, which is a place, and none before a window; a number that is no more
+// than a large score.
 // CHECK-LABEL: ax.program @others
-// CHECK-COUNT-3: ax.attention %arg0, %arg1, %arg2 mask %{{.*}} : tensor<1x1x5000x6000x
-// CHECK-NOT: causal
+// CHECK: %[[AT:.*]] = ax.constant dense<999> : tensor<1x1x1x1xi64>
+// CHECK: ax.attention %arg0, %arg1, %arg2 mask %[[AT]] : tensor<1x1x1x1xi64> scale 1.000000e+00 :
+// CHECK: ax.attention %arg0, %arg1, %arg2 scale 1.000000e+00 {causal, window = 1001 : i64} :
+// CHECK: ax.attention %arg0, %arg1, %arg2 mask %{{.*}} : tensor<1x1x5000x6000xf32> scale 1.000000e+00 :
 // CHECK: ax.return
 ax.program @others(%q: tensor<1x2x5000x4xf32>, %k: tensor<1x2x6000x4xf32>, %v: tensor<1x2x6000x4xf32>) -> (tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>, tensor<1x2x5000x4xf32>) {
   %row = ax.iota dim 0 : tensor<5000x1xi64>

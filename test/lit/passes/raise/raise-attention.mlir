@@ -85,13 +85,12 @@ ax.program @finite(%q: tensor<2x4x3x16xf32>, %k: tensor<2x4x3x16xf32>, %v: tenso
   ax.return %3, %6 : tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>
 }
 
-// A window is no causal mask; nor is a causal mask with padding: where padding
-// masks a whole row, the finite numbers matter.
+// A window is more than a causal mask; and a causal mask with padding is none: where
+// padding masks a whole row, the finite numbers matter.
 // CHECK-LABEL: ax.program @window
-// CHECK-DAG: %[[W:.*]] = ax.constant dense<{{\[\[\[\[true, false, false}}
 // CHECK-DAG: %[[KEEP:.*]] = ax.constant dense<{{.*}}> : tensor<1x1x3x3xf32>
 // CHECK-DAG: %[[M:.*]] = ax.binary add %arg3, %[[KEEP]] : tensor<2x1x1x3xf32>, tensor<1x1x3x3xf32> -> tensor<2x1x3x3xf32>
-// CHECK-DAG: ax.attention %arg0, %arg1, %arg2 mask %[[W]] : tensor<1x1x3x3xi1> scale 1.000000e+00 :
+// CHECK-DAG: ax.attention %arg0, %arg1, %arg2 scale 1.000000e+00 {causal, window = 2 : i64} :
 // CHECK-DAG: ax.attention %arg0, %arg1, %arg2 mask %[[M]] : tensor<2x1x3x3xf32> scale 1.000000e+00 :
 ax.program @window(%q: tensor<2x4x3x16xf32>, %k: tensor<2x4x3x16xf32>, %v: tensor<2x4x3x16xf32>, %pad: tensor<2x1x1x3xf32>) -> (tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>) {
   %window = ax.constant dense<[[[[true, false, false], [true, true, false], [false, true, true]]]]> : tensor<1x1x3x3xi1> -> tensor<1x1x3x3xi1>

@@ -171,7 +171,14 @@ struct Heads {
     if (g.chance(20))
       softcap = g.builder.getF64FloatAttr(3.0);
   }
-  Value mask(Gen &g) const {
+  Value mask(Gen &g) {
+    Value made = makeMask(g);
+    bool hasEnd = causal || (made && getElementTypeOrSelf(made).isInteger(64));
+    if (hasEnd && g.chance(40))
+      window = g.builder.getI64IntegerAttr(g.pick(1, 4));
+    return made;
+  }
+  Value makeMask(Gen &g) const {
     if (g.chance(50))
       return {};
     Shape shape = {batch, heads, s, t};
@@ -189,14 +196,17 @@ struct Heads {
   bool causal;
   Value q, k, v;
   FloatAttr softcap;
+  /// Of the mask that was made last.
+  IntegerAttr window;
 };
 } // namespace
 
 static Operation *attention(Gen &g) {
   Heads h(g);
   int64_t empty = g.pick(0, 2);
-  return make<AttentionOp>(g, h.q, h.k, h.v, h.mask(g), llvm::APFloat(0.5),
-                           h.causal, h.softcap, empty == 1, empty == 2,
+  Value mask = h.mask(g);
+  return make<AttentionOp>(g, h.q, h.k, h.v, mask, llvm::APFloat(0.5), h.causal,
+                           h.window, h.softcap, empty == 1, empty == 2,
                            /*product_type=*/TypeAttr());
 }
 
@@ -205,9 +215,10 @@ static Operation *attentionGradient(Gen &g) {
   Shape shape = {h.batch, h.heads, h.s, h.dv};
   Value result = g.operand(g.real, shape), gradient = g.operand(g.real, shape);
   int64_t empty = g.pick(0, 4);
+  Value mask = h.mask(g);
   return make<AttentionGradientOp>(
-      g, h.q, h.k, h.v, result, gradient, h.mask(g), llvm::APFloat(0.5),
-      h.causal, h.softcap, empty > 2, empty == 2 || empty == 1,
+      g, h.q, h.k, h.v, result, gradient, mask, llvm::APFloat(0.5), h.causal,
+      h.window, h.softcap, empty > 2, empty == 2 || empty == 1,
       /*product_type=*/TypeAttr());
 }
 

@@ -1,7 +1,7 @@
-//===- CausalKeyMask.cpp - Masks of causality and padding -----------------===//
+//===- BandMask.cpp - Masks of causality, windows and padding -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CausalKeyMask.h"
+#include "BandMask.h"
 
 #include "../KnownValue.h"
 #include "../Match.h"
@@ -51,15 +51,14 @@ bool isOfTruth(Value value) { return elementType(value).isInteger(1); }
 
 } // namespace
 
-CausalKeyMasks::Content CausalKeyMasks::Content::ofNumber(double number) {
+BandMasks::Content BandMasks::Content::ofNumber(double number) {
   Content content;
   content.number = number;
   return content;
 }
 
-CausalKeyMasks::Content CausalKeyMasks::Content::ofChoice(Value condition,
-                                                          double number,
-                                                          double otherwise) {
+BandMasks::Content BandMasks::Content::ofChoice(Value condition, double number,
+                                                double otherwise) {
   Content content = ofNumber(number);
   if (number == otherwise)
     return content;
@@ -68,7 +67,7 @@ CausalKeyMasks::Content CausalKeyMasks::Content::ofChoice(Value condition,
   return content;
 }
 
-CausalKeyMasks::Content CausalKeyMasks::Content::ofValue(Value value) {
+BandMasks::Content BandMasks::Content::ofValue(Value value) {
   if (isOfTruth(value))
     return ofChoice(value, 1, 0);
   Content content;
@@ -76,7 +75,7 @@ CausalKeyMasks::Content CausalKeyMasks::Content::ofValue(Value value) {
   return content;
 }
 
-Value CausalKeyMasks::materialize(const Content &content, Type element) {
+Value BandMasks::materialize(const Content &content, Type element) {
   if (content.value)
     return content.value;
   auto splat = [&](double number) {
@@ -106,8 +105,7 @@ static std::optional<double> decide(Operation *op,
   return std::nullopt;
 }
 
-CausalKeyMasks::Content CausalKeyMasks::apply(Operation *op,
-                                              ArrayRef<Content> operands) {
+BandMasks::Content BandMasks::apply(Operation *op, ArrayRef<Content> operands) {
   SmallVector<std::optional<double>> numbers;
   SmallVector<double> first, second;
   Value condition;
@@ -149,28 +147,23 @@ CausalKeyMasks::Content CausalKeyMasks::apply(Operation *op,
   return Content::ofValue(recreate(*builder, op, values, shape));
 }
 
-std::optional<CausalKeyMasks::Sides> CausalKeyMasks::ofElements(Operation *op,
-                                                                bool aligned) {
-  Sides result;
-  SmallVector<Content> inside, outside;
+std::optional<BandMasks::Contents> BandMasks::ofElements(Operation *op,
+                                                         bool aligned) {
+  SmallVector<Contents> operands;
   for (Value operand : op->getOperands()) {
-    std::optional<Sides> of = sidesOf(operand, aligned);
-    if (!of ||
-        (of->diagonal && result.diagonal && of->diagonal != result.diagonal))
+    std::optional<Contents> of = contentsOf(operand, aligned);
+    if (!of)
       return std::nullopt;
-    if (of->diagonal)
-      result.diagonal = of->diagonal;
-    inside.push_back(of->inside);
-    outside.push_back(of->outside);
+    operands.push_back(*of);
   }
-  result.inside = apply(op, inside);
-  result.outside = result.diagonal ? apply(op, outside) : result.inside;
-  return result;
+  return mapBands<Content>(
+      ArrayRef<Contents>(operands),
+      [&](ArrayRef<Content> parts) { return std::optional(apply(op, parts)); });
 }
 
 /// Of a result of `op` (broadcast or reshape) what its operand has.
-CausalKeyMasks::Content
-CausalKeyMasks::move(Operation *op, const Content &content, bool aligned) {
+BandMasks::Content BandMasks::move(Operation *op, const Content &content,
+                                   bool aligned) {
   if (content.isNumber())
     return content;
   SmallVector<int64_t> from = withOneRow(shapeOf(op->getOperand(0)), aligned),
@@ -192,8 +185,8 @@ CausalKeyMasks::move(Operation *op, const Content &content, bool aligned) {
                                            *content.number, *content.otherwise);
 }
 
-std::optional<CausalKeyMasks::Sides> CausalKeyMasks::ofMoved(Operation *op,
-                                                             bool aligned) {
+std::optional<BandMasks::Contents> BandMasks::ofMoved(Operation *op,
+                                                      bool aligned) {
   Value operand = op->getOperand(0), result = op->getResult(0);
   if (isa<ReshapeOp>(op) && aligned) {
     ArrayRef<int64_t> from = shapeOf(operand), to = shapeOf(result);
@@ -203,31 +196,27 @@ std::optional<CausalKeyMasks::Sides> CausalKeyMasks::ofMoved(Operation *op,
       return std::nullopt;
     aligned = keepsRows;
   }
-  std::optional<Sides> of = sidesOf(operand, aligned);
+  std::optional<Contents> of = contentsOf(operand, aligned);
   if (!of)
     return std::nullopt;
-  Sides moved{of->diagonal, move(op, of->inside, aligned), {}};
-  moved.outside =
-      moved.diagonal ? move(op, of->outside, aligned) : moved.inside;
-  return moved;
+  for (Content &part : of->parts)
+    part = move(op, part, aligned);
+  return of;
 }
 
-std::optional<CausalKeyMasks::Sides>
-CausalKeyMasks::computeSides(Value value, bool aligned) {
-  auto everywhere = [](Content content) {
-    return Sides{std::nullopt, content, content};
-  };
+std::optional<BandMasks::Contents> BandMasks::computeContents(Value value,
+                                                              bool aligned) {
   if (aligned)
     if (std::optional<MaskRegion> region = regions.find(value)) {
       decided.push_back(value);
-      return Sides{region->diagonal, Content::ofNumber(region->inside),
-                   Content::ofNumber(region->outside)};
+      return mapBands<Content>(ArrayRef(*region), [](ArrayRef<double> number) {
+        return std::optional(Content::ofNumber(number[0]));
+      });
     }
   Operation *op = value.getDefiningOp();
-  bool isShared = isSameForAllQueries(value, aligned);
   // Masks are made in fewer steps, and a graph may be of any depth.
   constexpr int mostSteps = 64;
-  std::optional<Sides> made;
+  std::optional<Contents> made;
   if (steps >= mostSteps)
     op = nullptr;
   if (op && isElementwise(op))
@@ -235,24 +224,27 @@ CausalKeyMasks::computeSides(Value value, bool aligned) {
   else if (isa_and_nonnull<BroadcastOp, ReshapeOp>(op))
     made = ofMoved(op, aligned);
   // What is there already need not be made again.
-  if (isShared && (!made || made->inside.value ||
-                   (isOfTruth(value) && !made->inside.isNumber())))
-    return everywhere(Content::ofValue(value));
+  auto isMadeAgain = [&](const Content &content) {
+    return content.value || (isOfTruth(value) && !content.isNumber());
+  };
+  if (isSameForAllQueries(value, aligned) &&
+      (!made || llvm::any_of(made->parts, isMadeAgain)))
+    return Contents::everywhere(Content::ofValue(value));
   return made;
 }
 
-std::optional<CausalKeyMasks::Sides> CausalKeyMasks::sidesOf(Value value,
-                                                             bool aligned) {
-  auto [entry, isNew] = sides.try_emplace({value, aligned});
+std::optional<BandMasks::Contents> BandMasks::contentsOf(Value value,
+                                                         bool aligned) {
+  auto [entry, isNew] = contents.try_emplace({value, aligned});
   if (!isNew)
     return entry->second;
   ++steps;
-  std::optional<Sides> made = computeSides(value, aligned);
+  std::optional<Contents> made = computeContents(value, aligned);
   --steps;
-  return sides[{value, aligned}] = made;
+  return contents[{value, aligned}] = made;
 }
 
-std::optional<CausalKeyMask> CausalKeyMasks::find(Value mask) {
+std::optional<BandMask> BandMasks::find(Value mask) {
   auto [entry, isNew] = found.try_emplace(mask);
   Operation *op = mask.getDefiningOp();
   if (!isNew || !op)
@@ -260,57 +252,73 @@ std::optional<CausalKeyMask> CausalKeyMasks::find(Value mask) {
   Created created;
   OpBuilder behind(op->getContext(), &created);
   behind.setInsertionPointAfter(op);
-  std::optional<CausalKeyMask> result = compute(mask, behind);
+  std::optional<BandMask> result = compute(mask, behind);
   created.eraseUnused(/*but=*/result ? result->ofKeys : Value());
   return found[mask] = result;
 }
 
-std::optional<CausalKeyMask> CausalKeyMasks::compute(Value mask,
-                                                     OpBuilder &behind) {
-  builder = &behind;
-  loc = mask.getLoc();
-  sides.clear();
-  decided.clear();
-  std::optional<Sides> of = sidesOf(mask, /*aligned=*/true);
-  ArrayRef<int64_t> shape = shapeOf(mask);
-  int64_t queries = shape[2], keys = shape[3];
-  if (!of || queries == 1 || keys < queries || of->diagonal != keys - queries ||
-      !of->outside.isNumber())
-    return std::nullopt;
-  Type type = elementType(mask);
-  double hidden = *of->outside.number;
-  if (isAttendable(hidden, type) != false)
-    return std::nullopt;
-  CausalKeyMask result;
-  result.isMeanWhereEmpty = !type.isInteger(1) && std::isfinite(hidden);
-  // Beside -1e9 scores of more than 32 still tell, where a query sees no key.
-  constexpr double swallowsAll = -1e30;
-  if (result.isMeanWhereEmpty && hidden > swallowsAll && !of->inside.isNumber())
-    return std::nullopt;
-
-  Content inside = of->inside;
+/// Of what queries see in their band, a mask of keys; null where they see all,
+/// none where it is no such mask.
+std::optional<Value> BandMasks::keysOf(const Content &seen, double hidden,
+                                       Type type, bool isMean) {
   auto isSeen = [&](double number) {
     return isAttendable(number, type) == true;
   };
   auto hides = [&](double number, double other) {
     return isSeen(number) && other == hidden;
   };
-  Value left;
-  if (inside.condition && hides(*inside.number, *inside.otherwise))
-    left = inside.condition;
-  else if (inside.condition && hides(*inside.otherwise, *inside.number))
-    left =
-        UnaryOp::create(behind, *loc, UnaryKind::logical_not, inside.condition);
-  else if (result.isMeanWhereEmpty && !inside.isNumber())
+  if (seen.isNumber())
+    return isSeen(*seen.number) ? std::optional(Value()) : std::nullopt;
+  if (seen.condition && hides(*seen.number, *seen.otherwise))
+    return seen.condition;
+  if (seen.condition && hides(*seen.otherwise, *seen.number))
+    return UnaryOp::create(*builder, *loc, UnaryKind::logical_not,
+                           seen.condition);
+  if (isMean)
     return std::nullopt;
-  else if (!inside.isNumber())
-    left = materialize(inside, type);
-  else if (!isSeen(*inside.number))
+  return materialize(seen, type);
+}
+
+std::optional<BandMask> BandMasks::compute(Value mask, OpBuilder &behind) {
+  builder = &behind;
+  loc = mask.getLoc();
+  contents.clear();
+  decided.clear();
+  std::optional<Contents> of = contentsOf(mask, /*aligned=*/true);
+  ArrayRef<int64_t> shape = shapeOf(mask);
+  if (!of || shape[2] == 1)
     return std::nullopt;
-  if (left) {
-    SmallVector<int64_t> four(shapeOf(left));
+  Type type = elementType(mask);
+  auto isHidden = [&](const Content &part) {
+    return part.isNumber() && isAttendable(*part.number, type) == false;
+  };
+  // One band is seen, and what is before it hidden, or behind it, or both.
+  BandMask result;
+  ArrayRef<Content> parts(of->parts);
+  if (parts.size() > 1 && isHidden(parts.front()))
+    result.before = of->ends.front();
+  if (parts.size() > 1 && isHidden(parts.back()))
+    result.last = of->ends.back();
+  bool hidesBoth = result.before && result.last;
+  if (parts.size() != (hidesBoth ? 3 : 2) || !(result.before || result.last))
+    return std::nullopt;
+  const Content &seen = parts[result.before ? 1 : 0];
+  double hidden = *(result.before ? parts.front() : parts.back()).number;
+  if (hidesBoth && hidden != *parts.back().number)
+    return std::nullopt;
+  result.isMeanWhereEmpty = !type.isInteger(1) && std::isfinite(hidden);
+  // Beside -1e9 scores of more than 32 still tell, where a query sees no key.
+  constexpr double swallowsAll = -1e30;
+  if (result.isMeanWhereEmpty && hidden > swallowsAll && !seen.isNumber())
+    return std::nullopt;
+  std::optional<Value> left =
+      keysOf(seen, hidden, type, result.isMeanWhereEmpty);
+  if (!left)
+    return std::nullopt;
+  if (*left) {
+    SmallVector<int64_t> four(shapeOf(*left));
     four.insert(four.begin(), shape.size() - four.size(), 1);
-    result.ofKeys = reshapeTo(behind, *loc, left, four);
+    result.ofKeys = reshapeTo(behind, *loc, *left, four);
   }
   for (Value value : decided)
     noteDecided(value);
