@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CudnnMask.h"
 
+#include "ax/Gradients/AttentionParts.h"
 #include "ax/Interpreter/Elements.h"
 
 #include "llvm/Support/Error.h"
@@ -85,16 +86,7 @@ CudnnMask ax::codegen::makeCudnnMask(const AttentionValues &in,
 
   Value numbers = numbersOf(in.mask, t);
   auto hideOthers = [&](Value value) {
-    Value last =
-        t.add(t.indexAlong(2, queries, 4), static_cast<double>(keys - queries));
-    Value key = t.indexAlong(3, keys, 4);
-    Value seen = t.compare(CompareKind::le, key, last);
-    if (in.window) {
-      Value before = t.add(last, -static_cast<double>(*in.window));
-      seen = t.binary(BinaryKind::logical_and, seen,
-                      t.compare(CompareKind::gt, key, before));
-    }
-    return t.select(seen, value, -INFINITY);
+    return t.select(seenByPlaces(in, t, 4), value, -INFINITY);
   };
   if (causal && !made.causal)
     numbers = hideOthers(numbers);

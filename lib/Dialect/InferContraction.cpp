@@ -4,6 +4,8 @@
 
 #include "ax/Dialect/AttentionValues.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace ax;
 

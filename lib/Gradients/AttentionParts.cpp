@@ -7,6 +7,20 @@
 using namespace mlir;
 using namespace ax;
 
+Value ax::seenByPlaces(const AttentionValues &values, TensorBuilder &t,
+                       int64_t rank) {
+  int64_t queries = shapeOf(values.q)[2], keys = shapeOf(values.k)[2];
+  Value last = t.add(t.indexAlong(rank - 2, queries, rank),
+                     static_cast<double>(keys - queries));
+  Value key = t.indexAlong(rank - 1, keys, rank);
+  Value seen = t.compare(CompareKind::le, key, last);
+  if (!values.window)
+    return seen;
+  Value before = t.add(last, -static_cast<double>(*values.window));
+  return t.binary(BinaryKind::logical_and, seen,
+                  t.compare(CompareKind::gt, key, before));
+}
+
 Value AttentionParts::byGroups(Value value) {
   SmallVector<int64_t> shape(shapeOf(value));
   shape[1] = kvHeads;
@@ -46,18 +60,8 @@ Value AttentionParts::probabilities(Value q) {
                  ? t.select(mask, scores, -INFINITY)
                  : t.add(scores, t.cast(mask, elementType(scores)));
   }
-  if (in.causal) {
-    Value last = t.indexAlong(3, queries, 5);
-    last = t.add(last, static_cast<double>(keys - queries));
-    Value key = t.indexAlong(4, keys, 5);
-    Value attended = t.compare(CompareKind::le, key, last);
-    if (in.window) {
-      Value before = t.add(last, -static_cast<double>(*in.window));
-      attended = t.binary(BinaryKind::logical_and, attended,
-                          t.compare(CompareKind::gt, key, before));
-    }
-    scores = t.select(attended, scores, -INFINITY);
-  }
+  if (in.causal)
+    scores = t.select(seenByPlaces(in, t, 5), scores, -INFINITY);
   auto softmax = [&](Value v) -> Value {
     return SoftmaxOp::create(t.b, v, 4, /*log=*/false);
   };

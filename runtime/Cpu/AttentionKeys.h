@@ -121,8 +121,10 @@ protected:
       int64_t first = std::min(begin(0), std::max<int64_t>(end - 1, 0));
       return {first / keyPanel * keyPanel, end};
     }
-    // What the first query sees says nothing about others then.
-    if (desc.window && (desc.emptyRowsMean || hasPlaces()))
+    // What the first query sees says nothing about others with a window, and
+    // where one sees nothing, what hides keys matters, if it is a number.
+    bool hidesAll = desc.mask.dtype == DType::Bool && !desc.emptyRowsMean;
+    if (desc.window && queries > 1 && !hidesAll)
       return allKeys();
     // As exporters hide them: the lowest number of f32, beside which a score is
     // nothing, or of bf16; or infinity.

@@ -27,7 +27,7 @@ constexpr int64_t mostInWindow = int64_t(1) << 30;
 
 const char *const badSizes = "its sizes do not fit each other";
 const char *const badTypes = "its types do not fit each other";
-const char *const badWindow = "its window has no end";
+const char *const badWindow = "its window is impossible";
 
 /// Returns what is wrong with a view by itself; the elements of a sound one lie
 /// within what can be addressed.

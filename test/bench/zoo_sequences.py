@@ -237,6 +237,32 @@ def t5(small):
     return g
 
 
+def windowed(name, small, back, ahead):
+    """Attention to so many tokens on either side, with an input that says which there
+    are, as layers of Mistral or ModernBERT."""
+    tokens, width, heads = (12, 32, 4) if small else (4096, 512, 8)
+    back, ahead = (3, min(ahead, 3)) if small else (back, ahead)
+    g = Graph(name)
+    x = g.input("x", FLOAT, 1, tokens, width)
+    there = g.input("there", np.bool_, 1, 1, 1, tokens)
+    places = g.op("Range", *(g.constant(n, np.int64) for n in (0, tokens, 1)))
+    apart = g.op("Sub", g.op("Unsqueeze", places, g.ints(1)), places)
+    near = g.op("And", g.op("LessOrEqual", apart, g.constant(back, np.int64)),
+                g.op("GreaterOrEqual", apart, g.constant(-ahead, np.int64)))
+    mask = g.op("Where", g.op("And", there, near), g.constant(0),
+                g.constant(np.finfo(FLOAT).min))
+    g.output(attention(g, x, 1, tokens, width, heads, added=mask, bias=False))
+    return g
+
+
+def sliding_window(small):
+    return windowed("sliding_window", small, 511, 0)
+
+
+def local_window(small):
+    return windowed("local_window", small, 64, 64)
+
+
 def spectrogram(small):
     """Four seconds of sound as speech recognisers take them."""
     points, step, mels, samples = (
@@ -313,5 +339,5 @@ def dlrm(small):
 
 NETWORKS = {network.__name__: network for network in (
     wav2vec, conv_tasnet, hifigan, lstm, lstm_batch, gru, bert, gpt_prefill,
-    gpt_decode, whisper, t5, spectrogram, experts, experts_prompt,
-    dlrm)}
+    gpt_decode, whisper, t5, sliding_window, local_window, spectrogram, experts,
+    experts_prompt, dlrm)}

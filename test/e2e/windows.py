@@ -25,7 +25,8 @@ BANDS = {
 }
 LAYOUTS = "", "--tp=2", "--dp=2", "--cp=2", "--tp=2 --cp=2"
 TRAINED = "--tp=2", "--cp=2"
-MASKS = {"padded": r"x1x1x96xi(1|64), .*empty_rows_mean", "alone": ""}
+MASKS = {"padded": r"x1x1x96xi(1|64), .*empty_rows_mean",
+         "alone": r"(^[^:]* scale|mask %\w+ : tensor<1x1x1x1xi64,)"}
 
 
 def attention(band, isPadded):

@@ -13,6 +13,11 @@
 
 namespace ax {
 
+/// Which keys queries see by causality and a window: i1, [1.., queries, keys],
+/// of `rank` dimensions.
+mlir::Value seenByPlaces(const AttentionValues &values, TensorBuilder &t,
+                         int64_t rank);
+
 class AttentionParts {
 public:
   /// `productType`: what factors of products are rounded to; all else is f32

@@ -163,19 +163,40 @@ TEST(AttentionTest, WindowsBesideMasks) {
 // Padding behind: the last queries' windows have no key, though earlier ones
 // see some.
 TEST(AttentionTest, WindowsInPadding) {
-  for (bool isMean : {false, true}) {
-    AttentionDesc desc = makeAttention({1, 2, 1, 120, 120, 8, 8}, DType::F32);
-    desc.causal = desc.hasMask = true;
-    desc.emptyRowsMean = isMean;
-    desc.emptyRowsZero = !isMean;
-    desc.window = 16;
-    desc.mask = TensorDesc::dense(DType::Bool, {1, 2, 120, 120});
-    desc.mask.strides = {0, 0, 0, 1};
-    check(desc, 1, [&](ViewData &mask) {
-      for (int64_t key = 0; key < 120; ++key)
-        mask.memory.setDouble(key, key >= 3 && key < 50 ? 1 : 0);
-    });
-  }
+  for (DType type : {DType::Bool, DType::F32})
+    for (int64_t queries : {1, 120})
+      for (int64_t firstSeen : {0, 3})
+        for (bool isMean : {false, true}) {
+          AttentionDesc desc =
+              makeAttention({1, 2, 1, queries, 120, 8, 8}, DType::F32);
+          desc.causal = desc.hasMask = true;
+          desc.emptyRowsMean = isMean;
+          desc.emptyRowsZero = !isMean;
+          desc.window = 16;
+          desc.mask = TensorDesc::dense(type, {1, 2, queries, 120});
+          desc.mask.strides = {0, 0, 0, 1};
+          // A number that hides is finite: of nothing but such keys a query
+          // attends to those of its window.
+          bool isBool = type == DType::Bool;
+          double seen = isBool ? 1 : 0, hidden = isBool ? 0 : -3e38;
+          check(desc, 1, [&](ViewData &mask) {
+            for (int64_t key = 0; key < 120; ++key)
+              mask.memory.setDouble(key, key >= firstSeen && key < 50 ? seen
+                                                                      : hidden);
+          });
+        }
+}
+
+TEST(AttentionTest, AWindowHasAnEnd) {
+  AttentionDesc desc = makeAttention({1, 2, 1, 8, 8, 8, 8}, DType::F32);
+  desc.causal = true;
+  desc.window = 4;
+  EXPECT_EQ(findFault(desc), "");
+  desc.window = -1;
+  EXPECT_EQ(findFault(desc), "its window is impossible");
+  desc.window = 4;
+  desc.causal = false;
+  EXPECT_EQ(findFault(desc), "its window is impossible");
 }
 
 // The first key that anybody sees is none that the first query sees.
